@@ -118,7 +118,7 @@ def fork_child(work: Callable[..., object], *arguments: object) -> int:
 
 def _run_and_exit(
     work: Callable[..., object], arguments: tuple[object, ...], signal_mask: set[signal.Signals | int]
-) -> NoReturn:  # fmt: skip
+) -> NoReturn:
     status = 70
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, signal_mask)

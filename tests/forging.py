@@ -38,10 +38,16 @@ def append_forged(
         last_head = head(connection)
         recorded_at = members.pop("recorded_at", last_head.recorded_at)
         event = {
-            "by": "eve", "data": data, "id": "game:forged", "occurred_at": format_instant(OCCURRED_AT),
-            "position": last_head.position + 1, "recorded_at": format_instant(recorded_at), "schema_version": 1,
-            "type": "game.recorded", **members,
-        }  # fmt: skip
+            "by": "eve",
+            "data": data,
+            "id": "game:forged",
+            "occurred_at": format_instant(OCCURRED_AT),
+            "position": last_head.position + 1,
+            "recorded_at": format_instant(recorded_at),
+            "schema_version": 1,
+            "type": "game.recorded",
+            **members,
+        }
         record = rewrite(dump(event))
         leaf = leaf_hash(record)
         row = EventRow(
@@ -97,18 +103,17 @@ INVALID_GAMES: dict[str, dict[str, Any]] = {
     ),
     "defaults written out": {**GAME, "rated": None},
     "malformed participants": {**GAME, "participants": {"anna": 1}},
-    "a decomposed name": build_forged_game(
-        {"player": "Jose\u0301", "place": 1}, {"player": "ben", "place": 2}
-    ),
+    "a decomposed name": build_forged_game({"player": "Jose\u0301", "place": 1}, {"player": "ben", "place": 2}),
     "a record that is too large": {**GAME, "extra": {"note": "x" * 65_536}},
-}  # fmt: skip
+}
 
 # other events that the program never records
 INVALID_EVENTS: dict[str, dict[str, Any]] = {
     "an unknown type": {"type": "player.exiled"},
     "an unknown version": {"schema_version": 7},
     "a correction of an unknown game": {
-        "type": "game.corrected", "data": {"game_id": "no", "game": {**GAME, "game_id": "no"}, "reason": "x"},
+        "type": "game.corrected",
+        "data": {"game_id": "no", "game": {**GAME, "game_id": "no"}, "reason": "x"},
     },
     "a void of an unknown event": {"type": "event.voided", "data": {"id": "no", "reason": "x"}},
     "a void of itself": {"type": "event.voided", "data": {"id": "game:forged", "reason": "x"}},
@@ -125,7 +130,7 @@ INVALID_EVENTS: dict[str, dict[str, Any]] = {
     "an id that is a number": {"id": 5},
     "a name with a control character": {"by": "e\u007fve"},
     "an empty recorder": {"by": ""},
-}  # fmt: skip
+}
 
 
 def replace_once(old: str, new: str) -> Callable[[str], str]:
@@ -155,12 +160,12 @@ UNCANONICAL_RECORDS: dict[str, Callable[[str], str]] = {
     "no position": lambda record: re.sub(r'"position":\d+,', "", record),
     "another position": lambda record: re.sub(r'"position":\d+,', '"position":77,', record),
     "a version with a fraction": replace_once('"schema_version":1', '"schema_version":1.0'),
-    "a score of minus zero": replace_once('"player":"anna"},{"place":2,"player":"ben"',
-                                     '"player":"anna","score":5},{"place":2,"player":"ben","score":-0'),
-    "a time of recording with another offset": lambda record: re.sub(
-        r'("recorded_at":"[^"]*)Z"', r'\1+00:00"', record),
+    "a score of minus zero": replace_once(
+        '"player":"anna"},{"place":2,"player":"ben"', '"player":"anna","score":5},{"place":2,"player":"ben","score":-0'
+    ),
+    "a time of recording with another offset": lambda record: re.sub(r'("recorded_at":"[^"]*)Z"', r'\1+00:00"', record),
     "a time before the year 1": replace_once("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000+23:00"),
-}  # fmt: skip
+}
 
 
 def append_named_forgery(name: str, url: str, **more: Any) -> int:

@@ -11,9 +11,11 @@ from ratings_ledger.cli.commands import report
 from ratings_ledger.ledger.intake import intake
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "proposed": (WriteContext, "propose"), "committed": (Proposal, "append"), "appended": (intake, "append"),
+    "proposed": (WriteContext, "propose"),
+    "committed": (Proposal, "append"),
+    "appended": (intake, "append"),
     "reported": (report, "build_decisions_page"),
-}  # fmt: skip
+}
 
 
 def act_before_each(patch: pytest.MonkeyPatch, step: str, act: Callable[[], object]) -> None:

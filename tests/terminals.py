@@ -20,9 +20,13 @@ def run_on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> 
     """Run a command that must succeed, and return its stdout, if that is `piped`, and the text on its terminal."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*PROGRAM, *arguments], stdout=subprocess.PIPE if piped else terminal, stderr=terminal,
-        stdin=subprocess.DEVNULL, cwd=ROOT, env=_build_environment(columns),
-    )  # fmt: skip
+        [*PROGRAM, *arguments],
+        stdout=subprocess.PIPE if piped else terminal,
+        stderr=terminal,
+        stdin=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=_build_environment(columns),
+    )
     os.close(terminal)
     screen = _read_screen(controller)
     os.close(controller)
@@ -32,9 +36,12 @@ def run_on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> 
 
 
 def type_answers(
-    command: Sequence[str], answers: Sequence[tuple[str, str]], columns: int = 80, folder: Path = ROOT,
+    command: Sequence[str],
+    answers: Sequence[tuple[str, str]],
+    columns: int = 80,
+    folder: Path = ROOT,
     piped: bool = True,
-) -> tuple[int, str, str]:  # fmt: skip
+) -> tuple[int, str, str]:
     """Run a command and type answers; return its exit code, its stdout, if that is `piped`, and the terminal's text.
 
     Each answer is typed when its question appears; it contains line ends, `CTRL_C` and `CTRL_D` as a keyboard sends
@@ -42,10 +49,15 @@ def type_answers(
     """
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*PROGRAM, *command], stdin=terminal, stdout=subprocess.PIPE if piped else terminal, stderr=terminal,
-        cwd=folder, env=_build_environment(columns) | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
+        [*PROGRAM, *command],
+        stdin=terminal,
+        stdout=subprocess.PIPE if piped else terminal,
+        stderr=terminal,
+        cwd=folder,
+        env=_build_environment(columns) | {"PYTHONPATH": str(ROOT)},
+        start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )  # fmt: skip
+    )
     os.close(terminal)
     screen = ""
     with process:

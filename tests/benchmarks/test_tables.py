@@ -89,8 +89,11 @@ def test_table_shows_met_and_skipped_bars() -> None:
 
 def test_measured_rows_survive_json() -> None:
     """Measured rows that are stored as JSON are read back as the same lines."""
-    lines = [Line("a", series(2.0, 3.0), series(4.0), Bar("times as fast", 5), "a note"), Line("b", series(1.0)),
-             Skipped("c", "no")]  # fmt: skip
+    lines = [
+        Line("a", series(2.0, 3.0), series(4.0), Bar("times as fast", 5), "a note"),
+        Line("b", series(1.0)),
+        Skipped("c", "no"),
+    ]
 
     kept = json.loads(json.dumps(report.build_row(lines)))
 
@@ -111,7 +114,11 @@ def test_rows_keep_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if line.startswith(("#", "| a", "| b", "| c", "The end", "old"))] == [
-        "# Page", "### first", "| a | ours: 1.00 s, 1,000 games/s, 50 MB |  |  |  |  |", "### second",
-        "| c | ours: 1.00 s, 1,000 games/s, 50 MB |  |  |  |  |", "The end.",
-    ]  # fmt: skip
+        "# Page",
+        "### first",
+        "| a | ours: 1.00 s, 1,000 games/s, 50 MB |  |  |  |  |",
+        "### second",
+        "| c | ours: 1.00 s, 1,000 games/s, 50 MB |  |  |  |  |",
+        "The end.",
+    ]
     assert list(json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))) == order

@@ -19,8 +19,15 @@ ODD = (
 )  # fmt: skip
 # every rule of axe but those that it has given up; some are left out unless their tags are asked for
 RULES = [
-    "wcag2a", "wcag2aa", "wcag2aaa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice", "experimental",
-]  # fmt: skip
+    "wcag2a",
+    "wcag2aa",
+    "wcag2aaa",
+    "wcag21a",
+    "wcag21aa",
+    "wcag22aa",
+    "best-practice",
+    "experimental",
+]
 
 
 class Club(NamedTuple):

@@ -11,8 +11,11 @@ from ratings_ledger.web.addresses import encode_segment, player_ladder
 
 # a server's pages are those of the files plus a form, so the two sources share the combinations of width and scheme
 LOOKS = [
-    ("files", PHONE, "light"), ("files", DESK, "dark"), ("server", PHONE, "dark"), ("server", DESK, "light"),
-]  # fmt: skip
+    ("files", PHONE, "light"),
+    ("files", DESK, "dark"),
+    ("server", PHONE, "dark"),
+    ("server", DESK, "light"),
+]
 # pages that only a server has: at other coordinates, and refusals
 PAGES_AT_COORDINATES = [f"ladders/{LADDER}?as_of=2025-01-31&known_at=7", f"players/anna/{LADDER}?as_of=2025-02-28"]
 REFUSED_PAGES = ["nothing", f"ladders/{LADDER}?as_of=yesterday", "players/nobody"]

@@ -120,9 +120,11 @@ def build_current_id_lookup(ratings: Ratings, db: str) -> Callable[[str], str]:
 
 
 def compare_points(
-    before: dict[tuple[str, str], str], after: dict[tuple[str, str], str], was: Callable[[str], str],
+    before: dict[tuple[str, str], str],
+    after: dict[tuple[str, str], str],
+    was: Callable[[str], str],
     now: Callable[[str], str],
-) -> Changes:  # fmt: skip
+) -> Changes:
     """Return the changes of points by ladder and player. A new id alone is no change.
     `was` and `now` give each player's current id before and after.
     """
@@ -180,7 +182,7 @@ def run_json_command(ratings: Ratings, db: str, *command: object, input: str | N
     result_json = strip_decimals(json.loads(result.stdout))
     changes: Changes = {
         (c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in result_json["changes"]
-    }  # fmt: skip
+    }
     assert len(changes) == len(result_json["changes"])
     return {**result_json, "changes": changes}
 
@@ -221,10 +223,12 @@ def create_small_ledger(ratings: Ratings, path: Path | str) -> str:
     """Create a ledger: two rulesets at 1 and 2, games g-1 and c-1 of three players at 3 and 4, g-2 a day later at 5."""
     name = create_ledger(ratings, path)
     append_lines(
-        ratings, name,
-        build_galactic_line("g-1", "anna", "ben", "cleo"), build_catan_line("c-1", "anna", "ben", "cleo"),
+        ratings,
+        name,
+        build_galactic_line("g-1", "anna", "ben", "cleo"),
+        build_catan_line("c-1", "anna", "ben", "cleo"),
         build_galactic_line("g-2", "ben", "anna", at=NEXT_DAY),
-    )  # fmt: skip
+    )
     return name
 
 

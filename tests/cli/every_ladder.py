@@ -25,21 +25,30 @@ CENTRES = dict(zip(POWERS, (10, 8, 6, 5, 3, 2, 0), strict=True))
 def _build_placing_data(game: str, **labels: str) -> GameDataBuilder:
     """Return a builder of the data of a game with places."""
     return lambda players: {
-        "game": game, **labels,
+        "game": game,
+        **labels,
         "participants": [{"player": player, "place": place} for place, player in enumerate(players, 1)],
-    }  # fmt: skip
+    }
 
 
 def _build_battle_data(game: str) -> GameDataBuilder:
     """Return a builder of the data of a battle that the first player wins against all others."""
     return lambda players: {
-        "game": game, "kind": "battle", "league": "L1",
+        "game": game,
+        "kind": "battle",
+        "league": "L1",
         "participants": [
-            {"player": player, "side": "blue" if place else "red", "units": 2, "units_lost": min(place, 2),
-             "kills": int(not place), "score": 60 // (place + 1)}
+            {
+                "player": player,
+                "side": "blue" if place else "red",
+                "units": 2,
+                "units_lost": min(place, 2),
+                "kills": int(not place),
+                "score": 60 // (place + 1),
+            }
             for place, player in enumerate(players)
         ],
-    }  # fmt: skip
+    }
 
 
 def _build_b5_data(players: Sequence[str]) -> dict[str, Any]:
@@ -53,8 +62,13 @@ def _build_b5_data(players: Sequence[str]) -> dict[str, Any]:
 def _build_diplomacy_data(players: Sequence[str]) -> dict[str, Any]:
     seven = [*players, "dora", "emil", "fay", "gus"]
     participants = [{"player": player, "power": power} for player, power in zip(seven, POWERS, strict=True)]
-    return {"game": "diplomacy", "kind": "diplomacy", "league": "L1", "participants": participants,
-            "centres": {"1901": CENTRES}}  # fmt: skip
+    return {
+        "game": "diplomacy",
+        "kind": "diplomacy",
+        "league": "L1",
+        "participants": participants,
+        "centres": {"1901": CENTRES},
+    }
 
 
 GAMES: dict[str, GameDataBuilder] = {

@@ -37,9 +37,13 @@ class Club(NamedTuple):
         assert result.exit_code == 0, result
 
     def sync(
-        self, *rows: str, more: Sequence[object] = ("--yes",), code: int = 0, header: str = HEADER,
+        self,
+        *rows: str,
+        more: Sequence[object] = ("--yes",),
+        code: int = 0,
+        header: str = HEADER,
         name: str = "club.csv",
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Write the edited sheet, sync it and return the JSON."""
         file = self.write(*rows, header=header, name=name)
         result = self.ratings("import", file, *SET, "--sync", "--format", "json", *more, db=self.db)
@@ -49,16 +53,20 @@ class Club(NamedTuple):
     def list_events(self, after: int = 0) -> list[tuple[str, str]]:
         """Return the type and game of each game event after a position."""
         rows = read_json(self.ratings, self.db, "log", "--limit", "0")["rows"]
-        return [(row["type"], row["data"]["game_id"]) for row in rows if int(row["position"]) > after
-                and row["type"].startswith("game.")]  # fmt: skip
+        return [
+            (row["type"], row["data"]["game_id"])
+            for row in rows
+            if int(row["position"]) > after and row["type"].startswith("game.")
+        ]
 
     def list_games(self) -> dict[str, str]:
         """Return the players of each live game, by game, in the order of their places."""
         rows = read_json(self.ratings, self.db, "games")["rows"]
         return {
             row["game_id"]: " ".join(participant["player"] for participant in row["participants"])
-            for row in rows if not row.get("voided")
-        }  # fmt: skip
+            for row in rows
+            if not row.get("voided")
+        }
 
     @property
     def head(self) -> int:

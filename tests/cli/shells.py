@@ -60,15 +60,28 @@ def open_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
     )
     _make_program(programs / "tell", tell_code)
     environment = {
-        **os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "TERM": "xterm",
-        "RATINGS_DB": ledger, "HOME": str(folder), "LC_ALL": "C.UTF-8", "COLUMNS": "80",
-        "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder),
-    }  # fmt: skip
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "TERM": "xterm",
+        "RATINGS_DB": ledger,
+        "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "COLUMNS": "80",
+        "XDG_CONFIG_HOME": str(folder),
+        "XDG_DATA_HOME": str(folder),
+    }
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        SHELLS[name], stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, env=environment,
-        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )  # fmt: skip
+        SHELLS[name],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
     os.close(terminal)
     try:
         os.write(controller, f"{LOADING_LINES[name]}{ENTER}".encode())

@@ -58,11 +58,15 @@ def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Pat
     assert planned.stdout.startswith("Nothing was recorded; this is what points.adjusted would do.")
     adjusted = run_adjust(ratings, db, "--file", file, "--at", "2024-01-05")
     assert (adjusted.exit_code, adjusted.stdout.splitlines()[0]) == (
-        0, "3 events points.adjusted are recorded, the last at position 8.",
-    )  # fmt: skip
+        0,
+        "3 events points.adjusted are recorded, the last at position 8.",
+    )
     assert {"anna": "1500", "ben": "2401/2", "zoe": "900"}.items() <= read_points(ratings, db).items()
-    log = [row["reason"] for row in json.loads(ratings("history", "ben", LADDER, "--format", "json", db=db).stdout)[
-        "rows"] if "reason" in row]  # fmt: skip
+    log = [
+        row["reason"]
+        for row in json.loads(ratings("history", "ben", LADDER, "--format", "json", db=db).stdout)["rows"]
+        if "reason" in row
+    ]
     assert log == ["a friend"]
     assert run_adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
 
@@ -75,8 +79,9 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
     before = read_points(ratings, db)
     refused = run_adjust(ratings, db, "--file", file)
     assert (refused.exit_code, [line.split()[0] for line in refused.stderr.splitlines()]) == (
-        1, [f"{file}:3:", f"{file}:4:"],
-    )  # fmt: skip
+        1,
+        [f"{file}:3:", f"{file}:4:"],
+    )
     assert read_points(ratings, db) == before
 
 

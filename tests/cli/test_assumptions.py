@@ -65,9 +65,13 @@ def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Rating
     for number, victory in enumerate((None, "standard"), 1):
         won = [{**four[0], "vp": 1, "victory": victory}, {**four[1], "vp": 1}, {**four[2], "vp": 1}, four[3]]
         game = {"game_id": f"t-{number}", "game": "babylon5", "kind": "b5", "season": "2025-1", "within_time": True}
-        events.append({
-            "type": "game.recorded", "occurred_at": f"2025-01-0{number}T20:00Z", "data": {**game, "participants": won},
-        })  # fmt: skip
+        events.append(
+            {
+                "type": "game.recorded",
+                "occurred_at": f"2025-01-0{number}T20:00Z",
+                "data": {**game, "participants": won},
+            }
+        )
     lines = "".join(json.dumps(event) + "\n" for event in events)
     result = ratings("import", "-", "--by", "mira", db=db, input=lines)
     assert result.exit_code == 0, result.stderr

@@ -26,13 +26,20 @@ def build_club_game(game_id: str, *players: str, day: int) -> dict[str, Any]:
 
 # the last two are on different days in Berlin, the zone of catan-monthly, and on one day in UTC
 GAMES = [
-    build_club_game("g-1", "anna", "ben", "cleo", day=1), build_club_game("g-2", "ben", "anna", "dora", day=3),
-    catan("c-1", "2024-01-03T20:00:00Z", "anna ben cleo"), catan("c-2", "2024-01-03T23:30:00Z", "ben anna cleo"),
-]  # fmt: skip
+    build_club_game("g-1", "anna", "ben", "cleo", day=1),
+    build_club_game("g-2", "ben", "anna", "dora", day=3),
+    catan("c-1", "2024-01-03T20:00:00Z", "anna ben cleo"),
+    catan("c-2", "2024-01-03T23:30:00Z", "ben anna cleo"),
+]
 AXES = {
-    "standings": [ALL], "history": ["anna", ALL], "explain": ["g-1", ALL], "books": [ALL], "ladders": [], "lists": [],
+    "standings": [ALL],
+    "history": ["anna", ALL],
+    "explain": ["g-1", ALL],
+    "books": [ALL],
+    "ladders": [],
+    "lists": [],
     "statistics": ["anna"],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -90,8 +97,9 @@ def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -
     heading = table.stdout.split("\n\n")[0]
     assert "known at position 22" in heading
     assert heading.splitlines()[-2:] == [
-        "played up to 2024-01-03 21:00:00 UTC", "all games of club-catan-elo under club-catan-elo@1 (--rules)",
-    ]  # fmt: skip
+        "played up to 2024-01-03 21:00:00 UTC",
+        "all games of club-catan-elo under club-catan-elo@1 (--rules)",
+    ]
     assert [line for line in table.stdout.splitlines() if cell_len(line) > 80] == []
 
 
@@ -138,8 +146,10 @@ def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
     }
     lists = read_output(ratings, db, "lists", "--rules", "catan-monthly@pre-2008-03")["rows"]
     assert {row["ruleset"] for row in lists} == {
-        "catan-annual@2008-03", "catan-monthly@pre-2008-03", "catan-open@2008-03",
-    }  # fmt: skip
+        "catan-annual@2008-03",
+        "catan-monthly@pre-2008-03",
+        "catan-open@2008-03",
+    }
 
 
 @pytest.mark.parametrize("command", [*AXES, "export standings"])
@@ -260,9 +270,12 @@ def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None
 
 @pytest.mark.parametrize(
     ("moment", "first", "last"),
-    [("2024", "2024-01-01", "2024-12-31"), ("2024-01", "2024-01-01", "2024-01-31"),
-     ("2024-02", "2024-02-01", "2024-02-29")],
-)  # fmt: skip
+    [
+        ("2024", "2024-01-01", "2024-12-31"),
+        ("2024-01", "2024-01-01", "2024-01-31"),
+        ("2024-02", "2024-02-01", "2024-02-29"),
+    ],
+)
 def test_month_or_year_is_its_end_or_start(moment: str, first: str, last: str, db: str, ratings: Ratings) -> None:
     """A month or year means its last day in options for an end, and its first day in options for a start."""
     for command, day in {
@@ -328,16 +341,25 @@ def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeyp
     set_clock(monkeypatch, NOW)
     steps = [
         ["rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml"],
-        ["import", "-"], ["import", "-"], ["void", "g-2", "--reason", "unfair"], ["player", "rename", "cleo", "clara"],
-        ["reinstate", "g-2", "--reason", "fair"], ["adjust", ALL, "anna", "5", "--reason", "gift"],
+        ["import", "-"],
+        ["import", "-"],
+        ["void", "g-2", "--reason", "unfair"],
+        ["player", "rename", "cleo", "clara"],
+        ["reinstate", "g-2", "--reason", "fair"],
+        ["adjust", ALL, "anna", "5", "--reason", "gift"],
         ["correct", "c-1", "ben", "anna", "cleo", "--reason", "typo"],
         ["void", "--event", "ruleset:club-catan-elo@2", "--reason", "too early"],
-    ]  # fmt: skip
+    ]
     commands = [
-        *([name, *arguments] for name, arguments in AXES.items()), ["games"], ["log"], ["rules", "list"],
-        ["rules", "show", "club-catan-elo"], ["export", "standings"], ["explain", "anna", ALL],
+        *([name, *arguments] for name, arguments in AXES.items()),
+        ["games"],
+        ["log"],
+        ["rules", "list"],
+        ["rules", "show", "club-catan-elo"],
+        ["export", "standings"],
+        ["explain", "anna", ALL],
         ["standings", ALL, "--as-of", "2024-01-02"],
-    ]  # fmt: skip
+    ]
     game_groups, outputs = iter([GAMES[:2], GAMES[2:]]), {}
     assert ratings("init", db=db).exit_code == 0
     for step in steps:

@@ -150,9 +150,11 @@ def test_increment_holds_lines_after_position(full: str, tmp_path: Path, ratings
 def test_unknown_since_position_is_refused(since: str, full: str, tmp_path: Path, ratings: Ratings) -> None:
     """An export since a position that the ledger does not have is refused and writes nothing."""
     result = ratings("export", "events", "--since", since, "-o", tmp_path / "i.jsonl", db=full)
-    assert (result.exit_code, "--since" in result.stderr, os.listdir(tmp_path)) == (2, True, [
-        name for name in os.listdir(tmp_path) if name == "ratings.db" or name.startswith("ratings.db-")
-    ]), result  # fmt: skip
+    assert (result.exit_code, "--since" in result.stderr, os.listdir(tmp_path)) == (
+        2,
+        True,
+        [name for name in os.listdir(tmp_path) if name == "ratings.db" or name.startswith("ratings.db-")],
+    ), result
 
 
 def test_since_position_after_known_at_is_refused(full: str, ratings: Ratings) -> None:
@@ -249,9 +251,13 @@ def test_misplaced_restore_options_are_refused(full: str, tmp_path: Path, rating
     """Restore options without `--restore`, malformed, or in conflict are a usage error."""
     file, whole = export_events(ratings, full, tmp_path / "all.jsonl"), read_head(ratings, full)
     for options in (
-        ("--head", whole), ("--incomplete",), ("--restore", "--head", whole, "--incomplete"),
-        ("--restore", "--head", "5"), ("--restore", "--dry-run"), ("--restore", "--keep-going"),
-    ):  # fmt: skip
+        ("--head", whole),
+        ("--incomplete",),
+        ("--restore", "--head", whole, "--incomplete"),
+        ("--restore", "--head", "5"),
+        ("--restore", "--dry-run"),
+        ("--restore", "--keep-going"),
+    ):
         assert ratings("import", file, *options, db=full).exit_code == 2
 
 
@@ -269,8 +275,13 @@ def test_changed_export_is_refused(
     )
     copy = create_empty()
     for lines in (full_lines, later):
-        for changed in (lines[1:], lines[:2] + lines[3:], [line.replace("anna", "emil") for line in lines],
-                        [lines[1], lines[0], *lines[2:]], [*lines[:-1], GAMES[0], lines[-1]]):  # fmt: skip
+        for changed in (
+            lines[1:],
+            lines[:2] + lines[3:],
+            [line.replace("anna", "emil") for line in lines],
+            [lines[1], lines[0], *lines[2:]],
+            [*lines[:-1], GAMES[0], lines[-1]],
+        ):
             result = ratings("import", "-", "--format", "json", db=copy, input="".join(changed))
             assert result.exit_code == 1
             (rejection,) = json.loads(result.stdout)["rejected"]
@@ -306,10 +317,14 @@ def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_pat
     import sqlite3
     from contextlib import closing
 
-    for number, change in enumerate(("DELETE FROM events WHERE position = 3",
-                                     "UPDATE events SET record = replace(record, 'anna', 'emil') WHERE position = 3",
-                                     "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 3",
-                                     "UPDATE events SET chain_hash = zeroblob(32) WHERE position = 18")):  # fmt: skip
+    for number, change in enumerate(
+        (
+            "DELETE FROM events WHERE position = 3",
+            "UPDATE events SET record = replace(record, 'anna', 'emil') WHERE position = 3",
+            "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 3",
+            "UPDATE events SET chain_hash = zeroblob(32) WHERE position = 18",
+        )
+    ):
         db = copied_file(make_empty_ledger, name=f"damaged-{number}.db")
         append_lines(ratings, db, *GAMES)
         with closing(sqlite3.connect(db, isolation_level=None)) as connection:
@@ -382,9 +397,10 @@ def test_only_expired_backups_are_dropped(
     folder = tmp_path / "backups"
     folder.mkdir()
     foreign_files = {
-        "ratings-2020-01-01T000000Z-18.jsonl.gz": b"somebody's", "notes.txt": b"mine",
+        "ratings-2020-01-01T000000Z-18.jsonl.gz": b"somebody's",
+        "notes.txt": b"mine",
         "ratings-2020-01-01T000000Z-18.jsonl.gz.head": b"also somebody's",
-    }  # fmt: skip
+    }
     for name, content in foreign_files.items():
         (folder / name).write_bytes(content)
     day = datetime(2026, 1, 1, 3)
@@ -420,8 +436,10 @@ def test_each_ledger_drops_its_own_backups(
         make_backup(ratings, other_ledger, folder, "--keep", "2d")
         make_backup(ratings, full, folder, "--keep", "1d")
     assert [name.removesuffix(".jsonl.gz")[8:] for name in list_backup_names(folder)] == [
-        "2026-01-01T030000Z-0", "2026-01-02T030000Z-0", "2026-01-02T030000Z-18",
-    ]  # fmt: skip
+        "2026-01-01T030000Z-0",
+        "2026-01-02T030000Z-0",
+        "2026-01-02T030000Z-18",
+    ]
 
 
 @pytest.mark.slow_cases
@@ -541,8 +559,9 @@ def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> N
     file, absent = export_events(ratings, full, tmp_path / "all.jsonl"), tmp_path / "absent.db"
     result = ratings("backup", "check", file, db=str(absent))
     assert (result.exit_code, result.stdout.splitlines()) == (
-        0, [f"{file}: {THIRD} events up to position {THIRD}", f"It is complete. The head: {read_head(ratings, full)}"],
-    )  # fmt: skip
+        0,
+        [f"{file}: {THIRD} events up to position {THIRD}", f"It is complete. The head: {read_head(ratings, full)}"],
+    )
     assert not absent.exists()
     assert ratings("backup", "check", "--replay", file, db=str(absent)).exit_code == 3
 

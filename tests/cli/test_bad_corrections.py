@@ -175,7 +175,9 @@ def test_impossible_game_is_refused(how: str, case: str, db: str, ratings: Ratin
 
 REFUSED_COMMANDS = {
     "a correction that makes it another game": (
-        ["correct", "g-1"], build_game_data("g-3", "ben", "anna"), "game-id-changed",
+        ["correct", "g-1"],
+        build_game_data("g-3", "ben", "anna"),
+        "game-id-changed",
     ),
     "a correction of an unknown game": (["correct", "g-9", "anna", "ben"], None, "game-unknown"),
     "a correction of a voided game": (["correct", "g-2", "ben", "anna"], None, "game-voided"),
@@ -183,7 +185,8 @@ REFUSED_COMMANDS = {
     "a correction to a player twice": (["correct", "g-1", "anna", "anna"], None, "player-twice"),
     "a correction to one person twice": (["correct", "g-1", "uno", "tre"], None, "player-twice"),
     "a correction to a gap": (
-        ["correct", "g-1"], build_game_data("g-1", participants=[build_seat("anna", 1), build_seat("ben", 3)]),
+        ["correct", "g-1"],
+        build_game_data("g-1", participants=[build_seat("anna", 1), build_seat("ben", 3)]),
         "place-gap",
     ),
     "a correction to six players": (["correct", "g-1", *SIX], None, "uncounted"),
@@ -194,7 +197,9 @@ REFUSED_COMMANDS = {
     "reinstating a live game": (["reinstate", "g-1"], None, "game-live"),
     "reinstating a game with one person twice": (["reinstate", "u-4"], None, "player-twice"),
     "recording a game with one person twice": (
-        ["record", "--game", "catan", "--game-id", "new", "uno", "ben", "tre"], None, "player-twice",
+        ["record", "--game", "catan", "--game-id", "new", "uno", "ben", "tre"],
+        None,
+        "player-twice",
     ),
     "an unknown event": (["void", "--event", "nothing"], None, "event-unknown"),
     "a position behind the head": (["void", "--event", "999"], None, "event-unknown"),
@@ -230,7 +235,7 @@ REFUSED_COMMANDS = {
     "points with an exponent": (["adjust", GALACTIC, "anna", "1e3"], None, "bad-decimal"),
     "points out of all bounds": (["adjust", GALACTIC, "anna", "-1000000001"], None, "out-of-range"),
     "an account of an invalid id": (["player", "account", "", "free"], None, "bad-identifier"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED_COMMANDS)
@@ -291,9 +296,15 @@ def test_allowed_uncounted_game_is_explained(how: str, ledger_url: str, ratings:
 
 @pytest.mark.parametrize(
     ("season", "at"),
-    [("2010-1", "2009-12-31T23:00:00Z"), ("2010-1", "2010-04-30T21:59:59.999999Z"), ("2010-2", "2010-04-30T22:30:00Z"),
-     ("2010-3", "2010-12-31T22:59:59Z"), ("spring", "2010-06-01T12:00:00Z"), ("2010-4", "2010-12-31T12:00:00Z")],
-)  # fmt: skip
+    [
+        ("2010-1", "2009-12-31T23:00:00Z"),
+        ("2010-1", "2010-04-30T21:59:59.999999Z"),
+        ("2010-2", "2010-04-30T22:30:00Z"),
+        ("2010-3", "2010-12-31T22:59:59Z"),
+        ("spring", "2010-06-01T12:00:00Z"),
+        ("2010-4", "2010-12-31T12:00:00Z"),
+    ],
+)
 def test_game_within_its_season_is_accepted(season: str, at: str, db: str, ratings: Ratings) -> None:
     """A game just inside its season, or in a season without dates, is accepted."""
     before = read_head(ratings, db)

@@ -55,7 +55,7 @@ BAD_RULES = {
     "prints": ("nowhere", ""),
     "explains-nothing": ("explain", "explain returned nothing; it must return a list of terms for each of the"),
     "remembers": ("nowhere", "state between calls (remembers.py, line 8), at random game 1"),
-}  # fmt: skip
+}
 # one of each kind of failure
 SHORT_CASES = ("exits", "returns-nothing", "unknown-list", "raises-in-chance", "explains-nothing", "prints")
 
@@ -134,8 +134,10 @@ def create_with_games(ratings: Ratings, url: str, name: str, sound_url: str) -> 
     # publishing by command would try the rule again
     publish_without_trial(url, build_ruleset("bad", name))
     seats = [["anna", "ben"], ["ben", "cleo", "anna"], ["cleo", "anna=dora", "ben"]]
-    games = [build_galactic_line(f"g-{number}", *seats[number % 3], at=f"2024-01-{number + 1:02d}T20:00Z", game="chess")
-             for number in range(GAMES)]  # fmt: skip
+    games = [
+        build_galactic_line(f"g-{number}", *seats[number % 3], at=f"2024-01-{number + 1:02d}T20:00Z", game="chess")
+        for number in range(GAMES)
+    ]
     assert record_lines(url, "".join(games)).appended == GAMES
     assert ratings("rebuild", db=url).exit_code == 0
 

@@ -119,9 +119,11 @@ def build_game(*participants: Event, name: str = "tennis", **members: Any) -> Ev
 
 
 PAIRS = (
-    build_seat("anna", 1, team=1, score=6), build_seat("ben", 1, team=1, score=6),
-    build_seat("cleo", 3, team=2, score=3), build_seat("dora", 3, team=2, score=3),
-)  # fmt: skip
+    build_seat("anna", 1, team=1, score=6),
+    build_seat("ben", 1, team=1, score=6),
+    build_seat("cleo", 3, team=2, score=3),
+    build_seat("dora", 3, team=2, score=3),
+)
 SINGLES = build_seat("anna", 1), build_seat("ben", 2)
 
 
@@ -150,7 +152,8 @@ GAMES = {
     "true as a number": (build_game(*SINGLES, numbers={"n": True}), "not-an-integer"),
     "17 numbers of a game": (build_game(*SINGLES, numbers={f"n{n}": n for n in range(17)}), "bad-value"),
     "17 numbers of a player": (
-        build_game(SINGLES[0] | {"numbers": {f"n{n}": n for n in range(17)}}, SINGLES[1]), "bad-value",
+        build_game(SINGLES[0] | {"numbers": {f"n{n}": n for n in range(17)}}, SINGLES[1]),
+        "bad-value",
     ),
     "numbers as a list": (build_game(*SINGLES, numbers=[1]), "wrong-type"),
     "a club with a slash": (build_game(SINGLES[0] | {"club": "a/b"}, SINGLES[1]), "bad-identifier"),
@@ -158,7 +161,7 @@ GAMES = {
     "team 0": (build_game(*(player | {"team": 0} for player in SINGLES)), "out-of-range"),
     "partners under a rule for persons": (build_game(*PAIRS, name="chess"), "uncounted"),
     "partners under a rule without state": (build_game(*PAIRS, name="padel"), "no-teams"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", GAMES)

@@ -224,8 +224,11 @@ def test_month_of_future_game_is_open(db: str, ratings: Ratings) -> None:
 
 def format_table(*times: str) -> str:
     """Return a CSV file with a game of anna and ben at each time."""
-    lines = [f"g-{n},{at},catan,7,basic,{player},{place}" for n, at in enumerate(times)
-             for place, player in enumerate(("anna", "ben"), 1)]  # fmt: skip
+    lines = [
+        f"g-{n},{at},catan,7,basic,{player},{place}"
+        for n, at in enumerate(times)
+        for place, player in enumerate(("anna", "ben"), 1)
+    ]
     return "game_id,occurred_at,game,city,group,player,place\n" + "\n".join(lines) + "\n"
 
 

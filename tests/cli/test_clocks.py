@@ -49,8 +49,14 @@ def read_json(ratings: Ratings, db: str, *command: str) -> Any:
     return json.loads(result.stdout)
 
 
-BEN_STALLS = ("started 0", "offered 0 ben choice=fortune", "heartbeat 30000 ben", "heartbeat 60000 ben",
-              "heartbeat 90000 ben", "heartbeat 120000 ben")  # fmt: skip
+BEN_STALLS = (
+    "started 0",
+    "offered 0 ben choice=fortune",
+    "heartbeat 30000 ben",
+    "heartbeat 60000 ben",
+    "heartbeat 90000 ben",
+    "heartbeat 120000 ben",
+)
 
 
 @pytest.mark.slow_cases
@@ -260,8 +266,9 @@ def test_too_few_players_are_refused_in_plain_words(db: str, ratings: Ratings) -
     refused = import_lines(ratings, db, build_clock_lines("started 0", players="anna"))
 
     assert (refused.exit_code, refused.stderr.splitlines()[0]) == (
-        1, "-:1: bad-value: players: there must be at least 2, not 1",
-    )  # fmt: skip
+        1,
+        "-:1: bad-value: players: there must be at least 2, not 1",
+    )
 
 
 BONUS = {

@@ -8,8 +8,11 @@ from tests.projections.histories import load_facts
 
 Ratings = Callable[..., Any]
 SEATS = [{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2, "club": "south"}]
-GAME = {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z",
-        "data": {"game_id": "g-1", "game": "chess", "participants": SEATS}}  # fmt: skip
+GAME = {
+    "type": "game.recorded",
+    "occurred_at": "2024-01-01T12:00:00Z",
+    "data": {"game_id": "g-1", "game": "chess", "participants": SEATS},
+}
 
 
 def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: str) -> None:

@@ -137,7 +137,7 @@ COMPLETIONS = {
     "nothing more": (["books", "catan-elo/basic", ""], []),
     "an unknown command": (["standing", "x", "books"], ["books"]),
     "an unknown option": (["standings", "--nonsense", "catan"], ["catan-elo/basic"]),
-}  # fmt: skip
+}
 
 
 def create_two_games(ratings: Ratings, url: str) -> None:
@@ -173,9 +173,12 @@ def test_capitals_are_ignored_without_exact_match(used_db: str, ratings: Ratings
 def run_completion(db: str, *typed: str, shell: str = "fish") -> str:
     """Return the completions that a new process prints for a shell."""
     process = subprocess.run(
-        [sys.executable, "-m", "ratings_ledger", *typed], capture_output=True, check=True,
-        cwd=make_docs.ROOT, env={**os.environ, "RATINGS_DB": db, "_RATINGS_COMPLETE": f"{shell}_complete"},
-    )  # fmt: skip
+        [sys.executable, "-m", "ratings_ledger", *typed],
+        capture_output=True,
+        check=True,
+        cwd=make_docs.ROOT,
+        env={**os.environ, "RATINGS_DB": db, "_RATINGS_COMPLETE": f"{shell}_complete"},
+    )
     assert process.stderr == b""
     return process.stdout.decode()
 
@@ -188,10 +191,13 @@ def test_completion_imports_little(used_db: str) -> None:
         "from ratings_ledger.cli.start import run; run()"
     )
     process = subprocess.run(
-        [sys.executable, "-c", code, "standings", "catan"], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code, "standings", "catan"],
+        capture_output=True,
+        text=True,
+        check=True,
         cwd=make_docs.ROOT,
         env={**os.environ, "RATINGS_DB": used_db, "_RATINGS_COMPLETE": "zsh_complete"},
-    )  # fmt: skip
+    )
     loaded = {*process.stderr.split()}
     assert process.stdout == "=catan-elo/basic\n"
     assert {"ratings_ledger.cli.completion.names", "ratings_ledger.ledger.own_files"} <= loaded
@@ -252,9 +258,12 @@ def test_script_is_printed(shell: str, ratings: Ratings) -> None:
     script = ratings("completion", shell).stdout
     assert f"{shell}_complete" in script
     process = subprocess.run(
-        [sys.executable, "-m", "ratings_ledger"], capture_output=True, check=True, cwd=make_docs.ROOT,
+        [sys.executable, "-m", "ratings_ledger"],
+        capture_output=True,
+        check=True,
+        cwd=make_docs.ROOT,
         env={**os.environ, "_RATINGS_COMPLETE": f"{shell}_source"},
-    )  # fmt: skip
+    )
     assert process.stdout.decode() == script
     assert ratings("completion", shell[:-1]).exit_code == 2
 

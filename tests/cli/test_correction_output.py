@@ -83,8 +83,10 @@ def test_commands_share_one_json_shape(type_name: str, db: str, ratings: Ratings
     if raw["changes"]:
         rows = [line for line in lines[1:] if line and not line.endswith("in another order")]
         told = [line.split()[0] for line in rows if not line.startswith("player ")]
-        expected = [[ladder, *(c["player"] for c in of_ladder)]
-                    for ladder, of_ladder in groupby(raw["changes"], key=lambda change: change["ladder"])]  # fmt: skip
+        expected = [
+            [ladder, *(c["player"] for c in of_ladder)]
+            for ladder, of_ladder in groupby(raw["changes"], key=lambda change: change["ladder"])
+        ]
         assert told == [name for names in expected for name in names]
     else:
         assert lines[1:] == ["No points change."]
@@ -123,8 +125,10 @@ def test_every_format_shows_current_games(db: str, ratings: Ratings) -> None:
     run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
 
     assert [(row["game_id"], row["position"]) for row in read_json(ratings, db, "games")["rows"]] == [
-        ("c-1", 4), ("g-2", 5), ("g-1", 3),
-    ]  # fmt: skip
+        ("c-1", 4),
+        ("g-2", 5),
+        ("g-1", 3),
+    ]
     for form in ("table", "csv"):
         lines = ratings("games", "--format", form, db=db).stdout.splitlines()
         assert "1 dora, 2 ben, 3 cleo" in lines[3]

@@ -54,8 +54,9 @@ def test_correction_updates_dependent_points(db: str, ratings: Ratings) -> None:
 
     # g-2 is scored again, too: ben takes 16 % of anna's new points
     assert report["changes"] == {
-        (GALACTIC, "anna"): ("1034", "-219", "815"), (GALACTIC, "ben"): ("1166", "219", "1385"),
-    }  # fmt: skip
+        (GALACTIC, "anna"): ("1034", "-219", "815"),
+        (GALACTIC, "ben"): ("1166", "219", "1385"),
+    }
     first, second = read_json(ratings, db, "log", "g-1")["rows"]
     assert (first["position"], first["type"], first["data"]) == (
         3,
@@ -63,11 +64,16 @@ def test_correction_updates_dependent_points(db: str, ratings: Ratings) -> None:
         build_game_data("g-1", "anna", "ben", "cleo"),
     )
     assert (second["position"], second["type"], second["id"], second["supersedes"]) == (
-        6, "game.corrected", report["event_id"], "game:g-1",
-    )  # fmt: skip
+        6,
+        "game.corrected",
+        report["event_id"],
+        "game:g-1",
+    )
     assert second["data"] == {
-        "game_id": "g-1", "reason": "wrong way round", "game": build_game_data("g-1", "ben", "anna", "cleo"),
-    }  # fmt: skip
+        "game_id": "g-1",
+        "reason": "wrong way round",
+        "game": build_game_data("g-1", "ben", "anna", "cleo"),
+    }
     assert ratings("verify", db=db) == (0, "", "")
 
 
@@ -127,11 +133,14 @@ def test_edit_records_what_the_editor_saves(
     run_correction(ratings, db, "correct", "g-1", "--edit", *REASON_OPTION)
 
     assert json.loads(opened_file.read_text()) == {
-        "occurred_at": "2010-03-05T13:00:00.000000Z", **build_game_data("g-1", "cleo", "ben", "anna"),
-    }  # fmt: skip
+        "occurred_at": "2010-03-05T13:00:00.000000Z",
+        **build_game_data("g-1", "cleo", "ben", "anna"),
+    }
     assert read_game_row(ratings, db, "g-1") == {
-        "position": 3, "occurred_at": "2010-03-05T13:30:00.000000Z", **build_game_data("g-1", "Chloé", "ben", "anna"),
-    }  # fmt: skip
+        "position": 3,
+        "occurred_at": "2010-03-05T13:30:00.000000Z",
+        **build_game_data("g-1", "Chloé", "ben", "anna"),
+    }
 
 
 def test_unsaved_or_equal_edit_records_nothing(
@@ -179,34 +188,38 @@ def test_game_of_another_kind_is_corrected_as_json(tmp_path: Path, ratings: Rati
 
     # 50, 30 and 20 % of 30 by place: cleo wins now, and ben keeps his victory point
     assert report["changes"] == {
-        ("b5-league/2010-1", "anna"): ("105", "-6", "99"), ("b5-league/2010-1", "ben"): ("100", "-3", "97"),
+        ("b5-league/2010-1", "anna"): ("105", "-6", "99"),
+        ("b5-league/2010-1", "ben"): ("100", "-3", "97"),
         ("b5-league/2010-1", "cleo"): ("96", "9", "105"),
-    }  # fmt: skip
+    }
 
 
 def test_players_keep_their_other_details(db: str, ratings: Ratings) -> None:
     """A correction by players keeps the other recorded details of each player and of the game."""
     participants = [
-        {"player": "anna", "place": 1, "seconds_played": 700, "seat": 2}, {"player": "ben", "place": 2, "seat": 1},
-    ]  # fmt: skip
+        {"player": "anna", "place": 1, "seconds_played": 700, "seat": 2},
+        {"player": "ben", "place": 2, "seat": 1},
+    ]
     append_lines(ratings, db, build_galactic_line("g-3", participants=participants, extra={"table": "7"}))
     run_correction(ratings, db, "correct", "g-3", "ben", "anna", *REASON_OPTION)
 
     game = read_game_row(ratings, db, "g-3")
     assert game["extra"] == {"table": "7"}
     assert game["participants"] == [
-        {"player": "ben", "place": 1, "seat": 1}, {"player": "anna", "place": 2, "seconds_played": 700, "seat": 2},
-    ]  # fmt: skip
+        {"player": "ben", "place": 1, "seat": 1},
+        {"player": "anna", "place": 2, "seconds_played": 700, "seat": 2},
+    ]
 
 
 @pytest.mark.parametrize("players", [["ben", "dora=emil", "anna"], ["dora=emil", "anna", "ben"]])
 def test_shared_seat_counts_once(players: list[str], db: str, ratings: Ratings) -> None:
     """A seat that changed hands counts as one place in a correction by players."""
     participants = [
-        {"player": "anna", "place": 1}, {"player": "ben", "place": 2},
+        {"player": "anna", "place": 1},
+        {"player": "ben", "place": 2},
         {"player": "dora", "place": 3, "status": "abandoned"},
         {"player": "emil", "place": 3, "status": "substitute", "replaces": "dora"},
-    ]  # fmt: skip
+    ]
     append_lines(ratings, db, build_catan_line("c-3", participants=participants))
     run_correction(ratings, db, "correct", "c-3", *players, *REASON_OPTION)
 
@@ -247,8 +260,9 @@ def test_any_id_of_a_renamed_player_is_accepted(db: str, ratings: Ratings) -> No
     run_correction(ratings, db, "correct", "g-3", "ben", "anne", *REASON_OPTION)
 
     assert read_game_row(ratings, db, "g-3")["participants"] == [
-        {"player": "ben", "place": 1}, {"player": "anne", "place": 2, "seconds_played": 700},
-    ]  # fmt: skip
+        {"player": "ben", "place": 1},
+        {"player": "anne", "place": 2, "seconds_played": 700},
+    ]
     (last,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
     assert [participant["player"] for participant in last["data"]["game"]["participants"]] == ["ben", "anna"]
     assert get_refusal_code(ratings, db, "correct", "g-3", "ben", "anna", *REASON_OPTION) == "nothing-to-correct"
@@ -269,9 +283,11 @@ def test_change_during_edit_is_refused(
     """An edit is refused if another user changes the game while the editor is open."""
     command, code = CONCURRENT_COMMANDS[what]
     concurrent_change = [
-        f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})", "from ratings_ledger.cli.main import invoke",
-        f"assert invoke({['--db', db, *command]!r}) == 0", "text = text.replace('anna', 'dora')",
-    ]  # fmt: skip
+        f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})",
+        "from ratings_ledger.cli.main import invoke",
+        f"assert invoke({['--db', db, *command]!r}) == 0",
+        "text = text.replace('anna', 'dora')",
+    ]
     monkeypatch.setenv("EDITOR", write_editor(tmp_path, "\n".join(concurrent_change)))
     result = ratings("correct", "g-1", "--edit", *REASON_OPTION, "--format", "json", db=db)
 
@@ -299,7 +315,7 @@ SAME = {
     "the same game": (["--game", "galactic-magnate"], None),
     "the same data": ([], build_game_data("g-1", "anna", "ben", "cleo")),
     "defaults spelled out": ([], {**build_game_data("g-1", "anna", "ben", "cleo"), "rated": True, "city": None}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("arguments", "data"), SAME.values(), ids=SAME)
@@ -346,9 +362,11 @@ def test_row_marked_voided_is_accepted(db: str, ratings: Ratings) -> None:
 
 
 GUARDED_COMMANDS = {
-    "correct": ["correct", "g-1", "cleo", "ben", "anna"], "void": ["void", "g-1"], "reinstate": ["reinstate", "g-2"],
+    "correct": ["correct", "g-1", "cleo", "ben", "anna"],
+    "void": ["void", "g-1"],
+    "reinstate": ["reinstate", "g-2"],
     "void an event": ["void", "--event", "1"],
-}  # fmt: skip
+}
 LAST_POSITIONS = {"correct": 3, "void": 3, "reinstate": 6, "void an event": 1}
 
 

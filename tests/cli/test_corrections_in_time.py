@@ -46,9 +46,16 @@ def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None
         ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "cleo", "anna", at=NEXT_DAY)
     )
     commands = [
-        ("standings", GALACTIC), ("history", "anna", GALACTIC), ("explain", "g-1", GALACTIC), ("games",), ("ladders",),
-        ("log",), ("log", "g-1"), ("games", "--player", "anna"), ("books", GALACTIC),
-    ]  # fmt: skip
+        ("standings", GALACTIC),
+        ("history", "anna", GALACTIC),
+        ("explain", "g-1", GALACTIC),
+        ("games",),
+        ("ladders",),
+        ("log",),
+        ("log", "g-1"),
+        ("games", "--player", "anna"),
+        ("books", GALACTIC),
+    ]
     earlier_answers = {command: read_json(ratings, db, *command, "--known-at", "4") for command in commands}
     run_json_command(ratings, db, "correct", "g-1", "ben", "anna", "--at", THIRD_DAY, *REASON_OPTION)
     run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
@@ -64,9 +71,12 @@ def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None
 def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
     """With `--as-of`, decisions about earlier games apply no matter when they were made."""
     append_lines(
-        ratings, db, build_galactic_line("g-1", "anna", "ben"), build_galactic_line("g-2", "anna", "ben", at=NEXT_DAY),
+        ratings,
+        db,
+        build_galactic_line("g-1", "anna", "ben"),
+        build_galactic_line("g-2", "anna", "ben", at=NEXT_DAY),
         build_galactic_line("g-3", "cleo", "dora"),
-    )  # fmt: skip
+    )
     run_json_command(ratings, db, "correct", "g-1", "ben", "anna", *REASON_OPTION)
     run_json_command(ratings, db, "void", "g-3", *REASON_OPTION)
     run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
@@ -199,18 +209,24 @@ def test_reversed_decision_restores_every_digest(commands: list[list[Any]], db: 
 def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> None:
     """Adjustments around a game are replayed by time and, at equal times, by log position."""
     append_lines(
-        ratings, db,
-        build_adjustment("1", reason="same time, recorded before"), build_galactic_line("g-1", "anna", "ben"),
+        ratings,
+        db,
+        build_adjustment("1", reason="same time, recorded before"),
+        build_galactic_line("g-1", "anna", "ben"),
         build_adjustment("10", reason="same time, recorded after"),
         build_adjustment("100", "2010-03-05T11:59:59.999999Z", reason="before"),
         build_adjustment("1000", "2010-03-05T12:00:00.000001Z", reason="after"),
-    )  # fmt: skip
+    )
     expected = ["before", "same time, recorded before", "g-1", "same time, recorded after", "after"]
 
     assert list_replay_order(ratings, db) == expected
     assert [row["before"] for row in read_json(ratings, db, "history", "anna", GALACTIC)["rows"]] == [
-        "1000", "1100", "1101", "1261", "1271",
-    ]  # fmt: skip
+        "1000",
+        "1100",
+        "1101",
+        "1261",
+        "1271",
+    ]
     # a corrected game keeps the position of its first record in the order of replay
     report = run_correction(ratings, db, "correct", "g-1", "ben", "anna", *REASON_OPTION)
     assert report["changes"][(GALACTIC, "anna")] == ("2271", "-336", "1935")  # 160 are not won, 16 % of 1101 are lost

@@ -158,8 +158,9 @@ def test_bare_dates_mean_noon_in_order(db: str, ratings: Callable[..., Any]) -> 
     events = import_games(ratings, db, content, "--zone", "Europe/Berlin")
 
     assert [(event["position"], event["data"]["game_id"], event["occurred_at"]) for event in events] == [
-        (1, "b", "2024-07-01T10:00:00.000000Z"), (2, "a", "2024-07-01T10:00:00.000000Z"),
-    ]  # fmt: skip
+        (1, "b", "2024-07-01T10:00:00.000000Z"),
+        (2, "a", "2024-07-01T10:00:00.000000Z"),
+    ]
 
 
 HEADER = "game_id,occurred_at,game,player,place\n"
@@ -187,10 +188,12 @@ REFUSED = {
     "a column twice": (VALID.replace("game,player", "player,player"), [(1, "column-twice"), (1, "missing-column")]),
     "no player column": (VALID.replace("player,place", "place,score"), [(1, "missing-column")]),
     "an unknown column behind blank lines": (
-        "\n\n" + VALID.replace("place\n", "spot\n"), [(3, "unknown-column"), (4, "place-missing")],
+        "\n\n" + VALID.replace("place\n", "spot\n"),
+        [(3, "unknown-column"), (4, "place-missing")],
     ),
     "Latin-2 in a row": (
-        VALID.replace("ben", "Łukasz").encode("cp1250"), [(2, "too-few-participants"), (3, "bad-utf8")],
+        VALID.replace("ben", "Łukasz").encode("cp1250"),
+        [(2, "too-few-participants"), (3, "bad-utf8")],
     ),
     "Latin-2 in the header": (VALID.replace("place\n", "łączna\n").encode("cp1250"), [(1, "bad-utf8")]),
     "UTF-16 without its mark": (VALID.encode("utf-16-le"), [(1, "bad-csv")]),
@@ -202,7 +205,7 @@ REFUSED = {
         WIDE_HEADER.replace("2nd", "player") + "g-1,2024-01-01T12:00:00Z,catan,anna,ben\n",
         [(1, "unknown-column"), (2, "too-few-participants")],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("content", "rejections"), REFUSED.values(), ids=REFUSED)

@@ -216,9 +216,14 @@ def test_random_tables_in_any_order_are_equivalent(
     template, db = copied_file(create_ledger_of_two_games, name="template.db"), str(tmp_path / "ratings.db")
     tables = Tables(ratings, db, tmp_path)
 
-    @settings(deadline=None, suppress_health_check=list(HealthCheck), database=None,
-              max_examples=200 if at_length else 6, derandomize=not at_length,
-              phases=[Phase.generate, *[Phase.shrink][:at_length]])  # fmt: skip
+    @settings(
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
+        max_examples=200 if at_length else 6,
+        derandomize=not at_length,
+        phases=[Phase.generate, *[Phase.shrink][:at_length]],
+    )
     @given(st.integers(0, 2**32))
     def check(seed: int) -> None:
         rng = Random(seed)

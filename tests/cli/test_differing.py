@@ -64,13 +64,17 @@ SECOND_GAME = [("added", "dora", None, None, "996", None, 3), ("moved", "cleo", 
 
 def test_table_shows_moves_by_rank(db: str, ratings: Ratings) -> None:
     """The table of a diff of two positions lists the changed rows in order of rank."""
-    assert ratings("diff", 3, 4, db=db) == (0, (
-        f"catan-elo/basic\nA  known at position 3, {UNDER_VERSION}\nB  known at position 4, {UNDER_VERSION}\n\n"
-        "player  before  change  after   rank\n"
-        "cleo       992      +4    996\n"
-        "dora         -       -    996  - → 3\n\n"
-        "1 moved, 1 added, 0 removed.\n"
-    ), "")  # fmt: skip
+    assert ratings("diff", 3, 4, db=db) == (
+        0,
+        (
+            f"catan-elo/basic\nA  known at position 3, {UNDER_VERSION}\nB  known at position 4, {UNDER_VERSION}\n\n"
+            "player  before  change  after   rank\n"
+            "cleo       992      +4    996\n"
+            "dora         -       -    996  - → 3\n\n"
+            "1 moved, 1 added, 0 removed.\n"
+        ),
+        "",
+    )
 
 
 def test_json_has_rows_and_coordinates(db: str, ratings: Ratings) -> None:
@@ -91,10 +95,14 @@ def test_csv_has_one_line_per_row(db: str, ratings: Ratings) -> None:
     """As CSV, a diff of two positions has one line for each changed row."""
     result = ratings("diff", 4, "as-of=2010-03-05,known-at=4", "--format", "csv", db=db)
 
-    assert result == (0, (
-        "ladder,as_of,player,before,change,after,rank_before,rank_after\n"
-        "catan-elo/basic,,cleo,996,-4,992,3,3\ncatan-elo/basic,,dora,996,,,3,\n"
-    ), "")  # fmt: skip
+    assert result == (
+        0,
+        (
+            "ladder,as_of,player,before,change,after,rank_before,rank_after\n"
+            "catan-elo/basic,,cleo,996,-4,992,3,3\ncatan-elo/basic,,dora,996,,,3,\n"
+        ),
+        "",
+    )
 
 
 def test_reverse_diff_negates_changes(db: str, ratings: Ratings) -> None:
@@ -202,9 +210,11 @@ def test_published_lists_keep_played_times(db: str, ratings: Ratings) -> None:
     ]
     assert {row[0] for row in list_moves(list_of_day)} == {"removed"}
     assert list_moves(list_of_instant) == [
-        ("moved", "cleo", "996", "8", "1004", 3, 1), ("moved", "anna", "1008", "-4", "1004", 1, 1),
-        ("moved", "dora", "996", "-4", "992", 3, 3), ("removed", "benno", "1000", None, None, 2, None),
-    ]  # fmt: skip
+        ("moved", "cleo", "996", "8", "1004", 3, 1),
+        ("moved", "anna", "1008", "-4", "1004", 1, 1),
+        ("moved", "dora", "996", "-4", "992", 3, 3),
+        ("removed", "benno", "1000", None, None, 2, None),
+    ]
     stdout = ratings("diff", "published", "now", BASIC, db=db).stdout
     assert "A  published at position 10, known at position 8, played up to 2010-03-05 22:59 UTC, under" in stdout
     # the second side may have another time
@@ -238,8 +248,11 @@ def test_list_without_its_rule_is_reported(db: str, ratings: Ratings, monkeypatc
     assert (result.exit_code, result.stdout.startswith(BASIC)) == (1, True)
     assert "galactic-points@1 cannot be used here: rule: " in result.stderr
     assert "galactic" not in result.stdout
-    for command in (("diff", "published", "now", GALACTIC), ("standings", GALACTIC),
-                    ("explain", "anna", GALACTIC, "--change", "--from", "published")):  # fmt: skip
+    for command in (
+        ("diff", "published", "now", GALACTIC),
+        ("standings", GALACTIC),
+        ("explain", "anna", GALACTIC, "--change", "--from", "published"),
+    ):
         refused = ratings(*command, db=db)
         assert (refused.exit_code, "galactic-points@1 cannot be used here" in refused.stderr) == (2, True), refused
     for command in (("standings", GALACTIC, "--as-published"), ("lists",), ("report", "player", "anna")):

@@ -37,10 +37,15 @@ def create_club_ledger(ratings: Ratings, name: str) -> None:
     append_lines(ratings, name, build_catan_line("c-1", "anna", "ben", at="2010-03-05T12:00:00Z"))
     append_lines(ratings, name, build_catan_line("c-2", "ben", "cleo", at="2010-03-06T12:00:00Z"))
     club = [
-        build_galactic_line(f"k-{n}", *(PLAYERS[(n * step) % 5] for step in range(1, 4)), at=f"2010-04-0{n}T12:00:00Z",
-             game="club-catan")
-        for n in range(1, 9) if n != 5
-    ]  # fmt: skip
+        build_galactic_line(
+            f"k-{n}",
+            *(PLAYERS[(n * step) % 5] for step in range(1, 4)),
+            at=f"2010-04-0{n}T12:00:00Z",
+            game="club-catan",
+        )
+        for n in range(1, 9)
+        if n != 5
+    ]
     append_lines(ratings, name, *club)
     for ladder in (BASIC, ALL):
         assert ratings("publish", ladder, db=name).exit_code == 0
@@ -165,8 +170,11 @@ def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
     )
     append_lines(ratings, db, late_game)
     (ladder,) = read_json(ratings, db, "diff", 18, "now", BASIC)["ladders"]
-    assert {(BASIC, row["player"]): (row["before"], row["change"], row["after"]) for row in ladder["rows"]
-            if row["change"] != "0"} == index_changes(report)  # fmt: skip
+    assert {
+        (BASIC, row["player"]): (row["before"], row["change"], row["after"])
+        for row in ladder["rows"]
+        if row["change"] != "0"
+    } == index_changes(report)
     assert read_json(ratings, db, "diff", "published", "now", ALL)["ladders"][0]["rows"] == []
 
 
@@ -218,8 +226,10 @@ def test_dry_run_predicts_the_import(lines: list[str], db: str, ratings: Ratings
     assert report["would_append"] == len(lines)
     rescored = {
         (ladder["ladder"], row["player"]): (row["before"], row["change"], row["after"])
-        for ladder in ladders for row in ladder["rows"] if row["before"] != row["after"]
-    }  # fmt: skip
+        for ladder in ladders
+        for row in ladder["rows"]
+        if row["before"] != row["after"]
+    }
     assert index_changes(report) == rescored
     assert {ladder["ladder"]: ladder for ladder in ladders}.keys() == listed.keys()
     assert all(
@@ -227,8 +237,9 @@ def test_dry_run_predicts_the_import(lines: list[str], db: str, ratings: Ratings
     )
     differing = {
         (ladder["ladder"], ladder["a"]["as_of"])
-        for ladder in read_json(ratings, db, "diff", "published", "now")["ladders"] if ladder["rows"]
-    }  # fmt: skip
+        for ladder in read_json(ratings, db, "diff", "published", "now")["ladders"]
+        if ladder["rows"]
+    }
     assert differing == affected
 
 

@@ -90,8 +90,10 @@ def test_elo_rename_moves_no_points(db: str, ratings: Ratings) -> None:
     before = read_all_points(ratings, db)
     report = run_json_command(ratings, db, "player", "rename", "anna", "zoe")
     assert (report["changes"], report.get("reasons")) == ({}, None)
-    after = {(ladder, player.replace("zoe", "anna")): points
-             for (ladder, player), points in read_all_points(ratings, db).items()}  # fmt: skip
+    after = {
+        (ladder, player.replace("zoe", "anna")): points
+        for (ladder, player), points in read_all_points(ratings, db).items()
+    }
     assert after == before
 
 
@@ -161,7 +163,7 @@ WRONG_CALLS = {
     "too long": (["init", "--for", "x" * 61], "is not a name like"),
     "nothing": (["init", "--for", ""], "is not a name like"),
     "with --no-rules": (["init", "--for", "go", "--no-rules"], "leave out one"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("command", "message"), WRONG_CALLS.values(), ids=WRONG_CALLS)

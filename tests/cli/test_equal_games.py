@@ -34,8 +34,12 @@ def test_equal_games_of_another_source_are_counted(
 ) -> None:
     """The same day, game, players and places: the count and the first are told, and nothing is refused."""
     set_thresholds(monkeypatch, **thresholds)
-    path = games(tmp_path, ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"), ("aaaaaaab", "2024.11.22", "ben",
-                 "anna", "0-1"), ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"))  # fmt: skip
+    path = games(
+        tmp_path,
+        ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"),
+        ("aaaaaaab", "2024.11.22", "ben", "anna", "0-1"),
+        ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"),
+    )
     told = (
         "2 games equal games of the same day from another source, so they would count twice; the first, in line 1, "
         "1 ben, 1 cleo, equals 2024-11-23-1 from club.csv"
@@ -49,8 +53,12 @@ def test_equal_games_of_another_source_are_counted(
 
 def test_other_results_players_and_days_are_not_equal(club: str, ratings: Ratings, tmp_path: Path) -> None:
     """Another result, a new player or another day is another game."""
-    path = games(tmp_path, ("aaaaaaaa", "2024.11.22", "anna", "ben", "0-1"), ("aaaaaaab", "2024.11.22", "anna", "zoe",
-                 "1-0"), ("aaaaaaac", "2024.11.24", "anna", "ben", "1-0"))  # fmt: skip
+    path = games(
+        tmp_path,
+        ("aaaaaaaa", "2024.11.22", "anna", "ben", "0-1"),
+        ("aaaaaaab", "2024.11.22", "anna", "zoe", "1-0"),
+        ("aaaaaaac", "2024.11.24", "anna", "ben", "1-0"),
+    )
     assert "from another source" not in ratings("import", path, db=club).stderr
 
 

@@ -163,9 +163,12 @@ def test_damaged_packages_are_named(content: bytes, tmp_path: Path) -> None:
     file.write_bytes(content)
     command = [sys.executable, "-m", "ratings_ledger", "--db", tmp_path / "ratings.db", "status"]
     process = subprocess.run(
-        command, capture_output=True, check=False, cwd=Path(__file__).parents[2],
+        command,
+        capture_output=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    )
 
     assert (process.returncode, process.stdout, process.stderr.count(b"\n")) == (3, b"", 1)
     assert f"ratings: {file}: this file of an installed package is damaged (" in process.stderr.decode()

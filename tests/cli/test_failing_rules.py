@@ -67,10 +67,14 @@ def test_failure_tells_what_stays_and_what_to_do(
     at = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
     failed = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({at})"
     lines = [line for line in result.stderr.splitlines() if "verify" not in line]
-    assert (result.exit_code, lines) == (1, [
-        f"ratings: elo-catan/3-4: {failed}; {stays}", f"ratings: elo-catan/all: {failed}; {stays}",
-        f"ratings: {LOST}, run: ratings rebuild",
-    ])  # fmt: skip
+    assert (result.exit_code, lines) == (
+        1,
+        [
+            f"ratings: elo-catan/3-4: {failed}; {stays}",
+            f"ratings: elo-catan/all: {failed}; {stays}",
+            f"ratings: {LOST}, run: ratings rebuild",
+        ],
+    )
     assert (
         ratings("standings", "elo-catan/all", db=db).stderr
         == f"Error: elo-catan/all: {failed}; no game is lost, and the ladder works again once the rule does\n"

@@ -247,17 +247,23 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
     policy = ImportPolicy("test", keep_going=True)
     line = build_galactic_line("g-1", "anna", "ben").encode()
     answers = import_and_answer(
-        store, [(1, line), (2, line)],
+        store,
+        [(1, line), (2, line)],
         lambda items, reject, settled: Intake(store, items, policy, reject=reject, on_stored=settled).append(),
-    )  # fmt: skip
+    )
     assert [(answer["line"], answer["result"]) for answer in answers] == [(1, "rejected"), (2, "appended")]
     assert list_recorded_games(ratings, db) == ["g-1"]
 
 
 USAGE_ERRORS = [
-    ["games.jsonl"], ["-", "--dry-run"], ["-", "--keep-going"], ["-", "--restore"], ["-", "--map", "a=b"],
-    ["-", "--set", "game=catan"], ["-", "--zone", "UTC"],
-]  # fmt: skip
+    ["games.jsonl"],
+    ["-", "--dry-run"],
+    ["-", "--keep-going"],
+    ["-", "--restore"],
+    ["-", "--map", "a=b"],
+    ["-", "--set", "game=catan"],
+    ["-", "--zone", "UTC"],
+]
 
 
 @pytest.mark.slow_cases

@@ -20,15 +20,19 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     wrong = {
         "the replay has the digest": (higher, right["ruleset"], {"known_at": at}),
         "the replay is ranked under catan-elo@2009-01, not catan-elo@2": (
-            right["rows"], "catan-elo@2", {"known_at": at}
+            right["rows"],
+            "catan-elo@2",
+            {"known_at": at},
         ),
         "the replay has 3 rows, not 2": (right["rows"][:2], right["ruleset"], {"known_at": at}),
         "differs from a replay at position": (right["rows"], right["ruleset"], {"known_at": at - 1}),
         "the replay counts 8 games, not 9": (
-            right["rows"], right["ruleset"], {"known_at": at, "games": 9, "as_of": autumn}
+            right["rows"],
+            right["ruleset"],
+            {"known_at": at, "games": 9, "as_of": autumn},
         ),
         "cannot be computed": (higher, right["ruleset"], {"known_at": 1, "as_of": summer}),
-    }  # fmt: skip
+    }
     heads = []
     for rows, ruleset, members in wrong.values():
         # the same rows are recorded once
@@ -52,11 +56,19 @@ def test_inconsistent_list_is_refused(db: str, ratings: Ratings) -> None:
     output["data"]["rows"][0]["points"] = "1"
     twice = [json.loads(line) for line in forge_list([right["rows"][0]] * 2, right["ruleset"], known_at=1)]
     changes: list[dict[str, Any]] = [
-        {"row_count": 2}, {"parts": 2}, {"known_at": read_position(ratings, db) + 2}, {"known_at": 2**53 - 1},
-        {"ruleset": "catan-monthly@2008-03"}, {"parts": 100_000},
-    ]  # fmt: skip
-    for lines in ([listed], [output, listed], twice,
-                  *([rows, {**listed, "data": {**listed["data"], **change}}] for change in changes)):  # fmt: skip
+        {"row_count": 2},
+        {"parts": 2},
+        {"known_at": read_position(ratings, db) + 2},
+        {"known_at": 2**53 - 1},
+        {"ruleset": "catan-monthly@2008-03"},
+        {"parts": 100_000},
+    ]
+    for lines in (
+        [listed],
+        [output, listed],
+        twice,
+        *([rows, {**listed, "data": {**listed["data"], **change}}] for change in changes),
+    ):
         given = "".join(json.dumps(line) + "\n" for line in lines)
         result = ratings("import", "-", "--format", "json", db=db, input=given)
         assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, "bad-list"), result
@@ -92,10 +104,14 @@ def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, m
 @pytest.mark.parametrize(
     ("member", "value", "code"),
     [
-        ("part", 2, "out-of-range"), ("parts", 10**12, "out-of-range"), ("digest", "sha256:0", "bad-value"),
-        ("points", "2/4", "bad-value"), ("points", "-0", "bad-value"), ("points", "1.5", "bad-value"),
+        ("part", 2, "out-of-range"),
+        ("parts", 10**12, "out-of-range"),
+        ("digest", "sha256:0", "bad-value"),
+        ("points", "2/4", "bad-value"),
+        ("points", "-0", "bad-value"),
+        ("points", "1.5", "bad-value"),
     ],
-)  # fmt: skip
+)
 def test_impossible_list_rows_are_refused(member: str, value: Any, code: str, db: str, ratings: Ratings) -> None:
     """An import refuses rows with parts, a digest or points that no list can have."""
     right = read_json(ratings, db, "standings", BASIC)

@@ -13,8 +13,10 @@ def create_club(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
     games = [("g-1", "mira", "Jürgen"), ("g-2", "Jürgen", "anouk", "mira"), ("g-3", "anouk", "dora")]
-    lines = [build_event_line("game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(*names, game="chess"))
-             for n, names in enumerate(games, 1)]  # fmt: skip
+    lines = [
+        build_event_line("game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(*names, game="chess"))
+        for n, names in enumerate(games, 1)
+    ]
     catan = build_game_data("c-1", "mira", "anouk", game="catan", group="basic")
     append_lines(ratings, url, *lines, build_event_line("game.recorded", "2024-03-04T12:00:00Z", **catan))
     assert ratings("player", "account", "emil", "free", db=url).exit_code == 0

@@ -85,7 +85,8 @@ def test_single_game_shows_all_recorded_details(db: str, ratings: Ratings) -> No
     assert ["league", "L"] in lines
     assert lines[-3:] == [
         ["player", "kills", "score", "side", "units", "units_lost"],
-        ["anna", "1", "40", "red", "3", "1"], ["ben", "blue", "1"],
-    ]  # fmt: skip
+        ["anna", "1", "40", "red", "3", "1"],
+        ["ben", "blue", "1"],
+    ]
     assert "anna (red), ben (blue)" not in ratings("games", db=db).stdout.splitlines()[0]
     assert "ben (blue), anna (red, 40)" in ratings("games", db=db).stdout

@@ -45,8 +45,10 @@ def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
 def test_times_without_offset_use_home_zone(db: str, ratings: Ratings) -> None:
     """Times without an offset in an imported table are read in the home zone."""
     assert [row["occurred_at"] for row in read_json(ratings, db, "games")["rows"]] == [
-        "2024-12-31T22:50:00.000000Z", "2024-12-31T23:30:00.000000Z", "2025-01-02T11:00:00.000000Z",
-    ]  # fmt: skip
+        "2024-12-31T22:50:00.000000Z",
+        "2024-12-31T23:30:00.000000Z",
+        "2025-01-02T11:00:00.000000Z",
+    ]
 
 
 def test_zone_option_overrides_home_zone(copied: Callable[..., str], games: Path, ratings: Ratings) -> None:
@@ -152,8 +154,9 @@ def test_command_line_times_use_home_zone(command: list[str], db: str, ratings: 
 def test_zone_event_can_be_voided(db: str, ratings: Ratings) -> None:
     """`zone` records an event; voiding it restores the previous zone."""
     assert json.loads(ratings("zone", "Asia/Tokyo", "--by", "mira", "--format", "json", db=db).stdout) == {
-        "zone": "Asia/Tokyo", "position": 7,
-    }  # fmt: skip
+        "zone": "Asia/Tokyo",
+        "position": 7,
+    }
     assert ratings("zone", "Asia/Tokyo", db=db).stdout == "Asia/Tokyo\n"
     assert read_json(ratings, db, "status")["position"] == 7
     ratings("void", "--event", "7", "--reason", "we did not move", db=db)
@@ -262,9 +265,14 @@ def test_table_must_name_one_of_several_games(ratings: Ratings, tmp_path: Path) 
     ],
 )
 def test_init_takes_zone_of_machine(
-    setting: str | None, localtime: str, at_terminal: bool, zone: str | None,
-    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    setting: str | None,
+    localtime: str,
+    at_terminal: bool,
+    zone: str | None,
+    ratings: Ratings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """At a terminal `init` takes the zone of TZ, else the machine's unless it is UTC; it reports the zone, or none."""
     link = tmp_path / "localtime"
     link.symlink_to(f"/usr/share/zoneinfo/{localtime}")
@@ -284,9 +292,15 @@ def test_init_takes_zone_of_machine(
 
 @pytest.mark.parametrize(
     ("text", "day"),
-    [("5.11.2024", "2024-11-05"), ("2024.11.05", "2024-11-05"), ("5 Nov 2024", "2024-11-05"), ("11.30.2024", ""),
-     ("5/11/2024", ""), ("22.11.", "")],
-)  # fmt: skip
+    [
+        ("5.11.2024", "2024-11-05"),
+        ("2024.11.05", "2024-11-05"),
+        ("5 Nov 2024", "2024-11-05"),
+        ("11.30.2024", ""),
+        ("5/11/2024", ""),
+        ("22.11.", ""),
+    ],
+)
 def test_typed_date_with_dots_has_the_day_first(text: str, day: str, ratings: Ratings, tmp_path: Path) -> None:
     """`--at` reads dates with dots as tables do, and refuses an ambiguous date and one without a year."""
     url = str(tmp_path / "typed.db")

@@ -25,13 +25,22 @@ def causes(text: str) -> list[str]:
 
 def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """No cause waits until another one is repaired: the table's own, those of rows, of names and of cells."""
-    rows = ("05/06/2026;Anna & Cleo;Ben;3:1;", "06/06/2026;Johanna;Ben;3:x;gut", "07/06/2026;Johana;Ben;3:0;",
-            "08/06/2026;Pirya;Priya;3:0;")  # fmt: skip
+    rows = (
+        "05/06/2026;Anna & Cleo;Ben;3:1;",
+        "06/06/2026;Johanna;Ben;3:x;gut",
+        "07/06/2026;Johana;Ben;3:0;",
+        "08/06/2026;Pirya;Priya;3:0;",
+    )
     table = written(tmp_path, *rows, header=f"{HEADER};Halle")
     result = ratings("import", table, db=one_db)
     assert causes(result.stderr) == [
-        "1 unknown-column", "1 unclear-dates", "2 tied-players", "3 bad-value", "4 close-name", "5 close-name",
-    ]  # fmt: skip
+        "1 unknown-column",
+        "1 unclear-dates",
+        "2 tied-players",
+        "3 bad-value",
+        "4 close-name",
+        "5 close-name",
+    ]
     previewed = ratings("import", table, "--preview", db=one_db)
     assert causes(previewed.stderr)[:4] == causes(result.stderr)[:4]
     assert "2000-01-01" not in previewed.stdout

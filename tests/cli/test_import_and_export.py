@@ -117,8 +117,9 @@ def test_refused_line_prevents_all_appends(db: str, ratings: Callable[..., Any])
     )
 
     assert (result.exit_code, summarise_import(result)) == (
-        1, {"appended": 0, "existing": 2, "rejected": [("-", 4, "too-few-participants")], "head": 3},
-    )  # fmt: skip
+        1,
+        {"appended": 0, "existing": 2, "rejected": [("-", 4, "too-few-participants")], "head": 3},
+    )
 
 
 def test_bad_line_prevents_appends_of_all_files(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -128,8 +129,9 @@ def test_bad_line_prevents_appends_of_all_files(ledger_url: str, tmp_path: Path,
     result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--format", "json", db=ledger_url)
 
     assert (result.exit_code, summarise_import(result)) == (
-        1, {"appended": 0, "existing": 0, "rejected": [("b.jsonl", 2, "too-few-participants")], "head": 0},
-    )  # fmt: skip
+        1,
+        {"appended": 0, "existing": 0, "rejected": [("b.jsonl", 2, "too-few-participants")], "head": 0},
+    )
 
 
 def test_files_are_appended_in_argument_order(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -160,8 +162,10 @@ def test_keep_going_writes_a_file_of_rejects(ledger_url: str, tmp_path: Path, ra
     )
     rejects = [json.loads(line) for line in (tmp_path / "a.jsonl.rejects.jsonl").read_text().splitlines()]
     assert [(reject["line"], reject["code"], reject["input"]) for reject in rejects] == [
-        (2, "bad-json", "not json"), (3, "too-few-participants", BAD_LINE.rstrip()), (4, "line-too-long", None),
-    ]  # fmt: skip
+        (2, "bad-json", "not json"),
+        (3, "too-few-participants", BAD_LINE.rstrip()),
+        (4, "line-too-long", None),
+    ]
 
 
 def test_good_import_writes_no_file_of_rejects(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -237,8 +241,9 @@ def test_dry_run_checks_and_appends_nothing(db: str, ratings: Callable[..., Any]
     bad = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=GOOD_LINES + BAD_LINE)
 
     assert (good.exit_code, summarise_import(good)) == (
-        0, {"appended": 0, "existing": 0, "rejected": [], "head": 0, "dry_run": True, "would_append": 2},
-    )  # fmt: skip
+        0,
+        {"appended": 0, "existing": 0, "rejected": [], "head": 0, "dry_run": True, "would_append": 2},
+    )
     assert (bad.exit_code, summarise_import(bad)["rejected"]) == (1, [("-", 3, "too-few-participants")])
     assert read_head(ratings, db) == before
 
@@ -375,8 +380,10 @@ def test_restoring_another_file_is_refused(
 
     assert (result.exit_code, read_head(ratings, db).split(":")[0]) == (1, "0")
     assert summarise_import(result)["rejected"] in (
-        [("backup", None, "is-a-directory")], [("backup", None, "bad-gzip")], [("backup", 1, "line-too-long")],
-    )  # fmt: skip
+        [("backup", None, "is-a-directory")],
+        [("backup", None, "bad-gzip")],
+        [("backup", 1, "line-too-long")],
+    )
 
 
 def test_former_head_reveals_changed_record(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:

@@ -169,9 +169,13 @@ def test_keep_going_refuses_dependent_lines(tmp_path: Path, ratings: Ratings) ->
 
     assert (result.exit_code, output["appended"]) == (1, 3)
     assert [(rejection["line"], rejection["code"]) for rejection in output["rejected"]] == [
-        (1, "too-few-participants"), (2, "game-unknown"), (4, "game-unknown"), (5, "too-few-participants"),
-        (7, "player-unknown"), (9, "game-live"),
-    ]  # fmt: skip
+        (1, "too-few-participants"),
+        (2, "game-unknown"),
+        (4, "game-unknown"),
+        (5, "too-few-participants"),
+        (7, "player-unknown"),
+        (9, "game-live"),
+    ]
     rejects = (tmp_path / "games.jsonl.rejects.jsonl").read_text().splitlines()
     assert [json.loads(line)["line"] for line in rejects] == [1, 2, 4, 5, 7, 9]
     assert [row["game_id"] for row in read_json(ratings, db, "games")["rows"]] == ["g-2", "g-3"]

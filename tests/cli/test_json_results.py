@@ -27,10 +27,16 @@ GAMES = (
     + build_club_line("g-2", "ben", "anna", day=3)
     + build_club_line("g-0", "cleo", "anna", day=2)
 )
-ADJUSTED = json.dumps({
-    "type": "points.adjusted", "occurred_at": "2024-01-04T12:00:00Z",
-    "data": {"ladder": CLUB_LADDER, "player": "dora", "points": "-0.5", "reason": "late arrival"},
-}) + "\n"  # fmt: skip
+ADJUSTED = (
+    json.dumps(
+        {
+            "type": "points.adjusted",
+            "occurred_at": "2024-01-04T12:00:00Z",
+            "data": {"ladder": CLUB_LADDER, "player": "dora", "points": "-0.5", "reason": "late arrival"},
+        }
+    )
+    + "\n"
+)
 
 
 def make_ledger(ratings: Callable[..., Any], url: str) -> None:
@@ -58,9 +64,15 @@ def test_standings_match_the_contract(db: str, ratings: Callable[..., Any]) -> N
     standings = read_json(ratings, db, "standings", CLUB_LADDER)
 
     assert list_types(standings) == {
-        "ladder": "str", "ruleset": "str", "as_of": "NoneType", "known_at": "int", "rules": "NoneType", "games": "int",
-        "digest": "str", "rows": "list",
-    }  # fmt: skip
+        "ladder": "str",
+        "ruleset": "str",
+        "as_of": "NoneType",
+        "known_at": "int",
+        "rules": "NoneType",
+        "games": "int",
+        "digest": "str",
+        "rows": "list",
+    }
     assert list(standings) == ["ladder", "ruleset", "as_of", "known_at", "rules", "games", "digest", "rows"]
     assert (standings["ladder"], standings["ruleset"], standings["known_at"], standings["games"]) == (
         CLUB_LADDER,
@@ -71,8 +83,11 @@ def test_standings_match_the_contract(db: str, ratings: Callable[..., Any]) -> N
     for row in standings["rows"]:
         assert list_types(row) == {"rank": "int", "player": "str", "points": "str", "games": "int", "qualified": "bool"}
     assert [(row["rank"], row["player"], row["games"]) for row in standings["rows"]] == [
-        (1, "ben", 2), (2, "cleo", 2), (3, "dora", 0), (4, "anna", 3),
-    ]  # fmt: skip
+        (1, "ben", 2),
+        (2, "cleo", 2),
+        (3, "dora", 0),
+        (4, "anna", 3),
+    ]
     assert {row["player"]: row["points"] for row in standings["rows"]}["dora"] == "1999/2"
 
 
@@ -98,10 +113,16 @@ def test_history_matches_the_contract(db: str, ratings: Callable[..., Any]) -> N
     ]
     for row, following in zip(history["rows"], history["rows"][1:], strict=False):
         assert list_types(row) == {
-            "position": "int", "event_id": "str", "game_id": "str", "occurred_at": "str", "place": "int",
+            "position": "int",
+            "event_id": "str",
+            "game_id": "str",
+            "occurred_at": "str",
+            "place": "int",
             "before": "str",
-            "change": "str", "after": "str", "ruleset": "str",
-        }  # fmt: skip
+            "change": "str",
+            "after": "str",
+            "ruleset": "str",
+        }
         assert (
             Fraction(row["before"]) + Fraction(row["change"]) == Fraction(row["after"]) == Fraction(following["before"])
         )
@@ -112,8 +133,13 @@ def test_adjustment_row_gives_its_reason(db: str, ratings: Callable[..., Any]) -
     (row,) = read_json(ratings, db, "history", "dora", CLUB_LADDER)["rows"]
 
     assert (row["game_id"], row["place"], row["before"], row["change"], row["after"], row["reason"]) == (
-        None, None, "1000", "-1/2", "1999/2", "late arrival",
-    )  # fmt: skip
+        None,
+        None,
+        "1000",
+        "-1/2",
+        "1999/2",
+        "late arrival",
+    )
 
 
 def test_explained_game_matches_the_contract(db: str, ratings: Callable[..., Any]) -> None:
@@ -121,10 +147,14 @@ def test_explained_game_matches_the_contract(db: str, ratings: Callable[..., Any
     explanation = read_json(ratings, db, "explain", "g-1", CLUB_LADDER)
 
     contract = {
-        "game_id": "str", "ladder": "str", "ruleset": "str", "counted": "bool", "why_not": "NoneType",
+        "game_id": "str",
+        "ladder": "str",
+        "ruleset": "str",
+        "counted": "bool",
+        "why_not": "NoneType",
         "players": "list",
         "accounts": "list",
-    }  # fmt: skip
+    }
     assert {name: kind for name, kind in list_types(explanation).items() if name in contract} == contract
     assert [player["player"] for player in explanation["players"]] == ["anna", "ben", "cleo"]
     for player in explanation["players"]:
@@ -132,9 +162,11 @@ def test_explained_game_matches_the_contract(db: str, ratings: Callable[..., Any
         assert sum(Fraction(term["amount"]) for term in player["terms"]) == Fraction(player["change"])
         assert all(list_types(term).keys() >= {"term", "amount", "detail"} for term in player["terms"])
     assert [account["account"] for account in explanation["accounts"]] == ["minted", "burned"]
-    assert sum(Fraction(entry["change"]) for entry in explanation["players"]) + sum(
-        Fraction(account["amount"]) for account in explanation["accounts"]
-    ) == 0  # fmt: skip
+    assert (
+        sum(Fraction(entry["change"]) for entry in explanation["players"])
+        + sum(Fraction(account["amount"]) for account in explanation["accounts"])
+        == 0
+    )
 
 
 def test_game_off_the_ladder_has_a_reason(db: str, ratings: Callable[..., Any]) -> None:
@@ -239,8 +271,9 @@ def test_ladders_show_their_counts(db: str, ratings: Callable[..., Any]) -> None
     rows = read_json(ratings, db, "ladders")["rows"]
 
     assert [(row["ladder"], row["ruleset"], row["players"], row["games"]) for row in rows] == [
-        ("club-catan-elo/3-4", "club-catan-elo@1", 3, 1), (CLUB_LADDER, "club-catan-elo@1", 4, 3),
-    ]  # fmt: skip
+        ("club-catan-elo/3-4", "club-catan-elo@1", 3, 1),
+        (CLUB_LADDER, "club-catan-elo@1", 4, 3),
+    ]
 
 
 def test_decimals_accompany_exact_numbers(db: str, ratings: Callable[..., Any]) -> None:

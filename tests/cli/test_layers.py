@@ -151,9 +151,16 @@ def test_imports_form_no_cycle() -> None:
 
 
 # several implementations of one interface, and the public packages, which import names from the inside
-REPEATED_NAMES = ("projections/rules/", "projections/lists/", "ledger/events/game_types/", "ledger/store/sqlite.py",
-            "ledger/store/postgres.py", "ledger/store/postgres_catalogue.py",
-            "projections/replay/rule_calls.py", "ratings_ledger/")  # fmt: skip
+REPEATED_NAMES = (
+    "projections/rules/",
+    "projections/lists/",
+    "ledger/events/game_types/",
+    "ledger/store/sqlite.py",
+    "ledger/store/postgres.py",
+    "ledger/store/postgres_catalogue.py",
+    "projections/replay/rule_calls.py",
+    "ratings_ledger/",
+)
 
 
 def test_public_names_are_unique() -> None:
@@ -298,12 +305,20 @@ def test_files_stay_short() -> None:
 MANY_IMPORTS = ("cli/", "ratings_ledger/", "projections/snapshot.py")
 # further exceptions
 FURTHER_MANY_IMPORTS = {
-    "ledger/intake/intake.py", "projections/admission/ladder_checks.py", "projections/admission/proposals.py",
-    "projections/admission/trials.py", "projections/cluster/coordinating.py", "projections/cluster/tasks.py",
-    "projections/facts/decoding.py", "projections/queries/explain.py", "projections/queries/game_timelines.py",
-    "projections/queries/history.py", "projections/queries/ladders_at.py", "projections/stored/rebuilding.py",
+    "ledger/intake/intake.py",
+    "projections/admission/ladder_checks.py",
+    "projections/admission/proposals.py",
+    "projections/admission/trials.py",
+    "projections/cluster/coordinating.py",
+    "projections/cluster/tasks.py",
+    "projections/facts/decoding.py",
+    "projections/queries/explain.py",
+    "projections/queries/game_timelines.py",
+    "projections/queries/history.py",
+    "projections/queries/ladders_at.py",
+    "projections/stored/rebuilding.py",
     "projections/stored/verification.py",
-}  # fmt: skip
+}
 
 
 FOLDERS = sorted({path.parent for path in FILES})

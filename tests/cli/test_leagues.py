@@ -237,11 +237,16 @@ NOT_AS_SCHEDULED = {
     "a player too many": (lambda game: build_league_game(game, *game["seats"], "x"), "not-as-scheduled"),
     "another game": (lambda game: build_league_game(game).replace("cartagena", "gonzaga"), "not-as-scheduled"),
     "on other seats": (
-        lambda game: build_league_game(game, participants=[
-            {"player": player, "place": 1, "seat": seat} for seat, player in zip((2, 1, 3), game["seats"], strict=True)
-        ]), "not-as-scheduled",
+        lambda game: build_league_game(
+            game,
+            participants=[
+                {"player": player, "place": 1, "seat": seat}
+                for seat, player in zip((2, 1, 3), game["seats"], strict=True)
+            ],
+        ),
+        "not-as-scheduled",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("build_wrong_game", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
@@ -322,8 +327,10 @@ def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
     """
 
     def build_b5_game(game_id: str, *players: str, month: int = 2, season: str = "2026-1") -> str:
-        participants = [{"player": player, "power": 9 - place, "influence": 1, "vp": int(place == 1)}
-                        for place, player in enumerate(players)]  # fmt: skip
+        participants = [
+            {"player": player, "power": 9 - place, "influence": 1, "vp": int(place == 1)}
+            for place, player in enumerate(players)
+        ]
         data = {"game_id": game_id, "game": "babylon5", "kind": "b5", "season": season, "participants": participants}
         return json.dumps({"type": "game.recorded", "occurred_at": f"2026-{month:02d}-05T20:00:00Z", "data": data})
 

@@ -69,8 +69,10 @@ def test_tie_explanation_names_shared_places(db: str, ratings: Ratings) -> None:
     seats = read_output(ratings, db, "explain", "mar-7", MARCH)["players"]
 
     assert [(row["player"], row["place"], row["before"], row["change"], row["after"]) for row in seats] == [
-        ("anna", 1, "24", "3", "27"), ("ben", 1, "24", "3", "27"), ("cleo", 3, "12", "1", "13"),
-    ]  # fmt: skip
+        ("anna", 1, "24", "3", "27"),
+        ("ben", 1, "24", "3", "27"),
+        ("cleo", 3, "12", "1", "13"),
+    ]
     assert seats[0]["terms"][0]["detail"] == "tied: 4 + 2, the points of places 1 and 2 of 3, divided by 2"
 
 
@@ -79,11 +81,17 @@ def test_seat_that_changed_hands_scores_nothing(db: str, ratings: Ratings) -> No
     seats = read_output(ratings, db, "explain", "feb-1", FEBRUARY)["players"]
 
     assert [(row["player"], row["change"]) for row in seats] == [
-        ("anna", "4"), ("ben", "2"), ("cleo", "0"), ("dora", "0"),
-    ]  # fmt: skip
+        ("anna", "4"),
+        ("ben", "2"),
+        ("cleo", "0"),
+        ("dora", "0"),
+    ]
     assert ["neither player of a seat that changed hands" in row.get("why_not", "") for row in seats] == [
-        False, False, True, True,
-    ]  # fmt: skip
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 UNCOUNTED = {
@@ -116,9 +124,15 @@ def test_score_explanation_shows_its_parts(db: str, ratings: Ratings) -> None:
 
     assert (explanation["player"], explanation["rank"], explanation["points"]) == ("anna", 1, "27/7")
     assert [(row["game_id"], row["change"]) for row in explanation["games"]] == [
-        ("mar-1", "5"), ("mar-2", "3"), ("mar-3", "5"), ("mar-4", "3"), ("mar-5", "5"), ("mar-6", "3"), ("mar-7", "3"),
+        ("mar-1", "5"),
+        ("mar-2", "3"),
+        ("mar-3", "5"),
+        ("mar-4", "3"),
+        ("mar-5", "5"),
+        ("mar-6", "3"),
+        ("mar-7", "3"),
         ("unrated", None),
-    ]  # fmt: skip
+    ]
     assert explanation["games"][-1]["why_not"] == "the game was not rated"
     assert [(term["term"], term["amount"]) for term in explanation["terms"]] == [("sum", "27"), ("mean", "27/7")]
     table = ratings("explain", "anna", MARCH, db=db).stdout
@@ -142,8 +156,12 @@ def test_yearly_score_shows_its_four_months(db: str, ratings: Ratings) -> None:
 
     assert (explanation["rank"], explanation["points"], explanation["games"]) == (1, "304", [])
     assert [(term["term"], term["amount"]) for term in explanation["terms"]] == [
-        ("2010-01", "1"), ("2010-03", "3"), ("missing", "150"), ("missing", "150"), ("sum", "304"),
-    ]  # fmt: skip
+        ("2010-01", "1"),
+        ("2010-03", "3"),
+        ("missing", "150"),
+        ("missing", "150"),
+        ("sum", "304"),
+    ]
     ben = read_output(ratings, db, "explain", "ben", KNIGHTS_YEAR)
     assert (ben["rank"], ben["points"], ben["terms"][-1]["term"]) == (None, "451", "no rank")
     assert "a free account at the end of the year" in ben["terms"][-1]["detail"]

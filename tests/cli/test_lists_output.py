@@ -61,10 +61,17 @@ def list_names(ratings: Ratings, db: str, *options: str) -> list[str]:
 def test_lists_cover_every_group_and_period(db: str, ratings: Ratings) -> None:
     """`lists` shows one list for each city, group, month and year in which games were played."""
     assert list_names(ratings, db) == [
-        YEAR, KNIGHTS_YEAR,
-        "catan-monthly/7/basic/2010-01", "catan-monthly/7/basic/2010-02", MARCH, KNIGHTS_MARCH,
-        "catan-open/basic/2010-01", "catan-open/basic/2010-02", OPEN_MARCH, "catan-open/cities-knights/2010-03",
-    ]  # fmt: skip
+        YEAR,
+        KNIGHTS_YEAR,
+        "catan-monthly/7/basic/2010-01",
+        "catan-monthly/7/basic/2010-02",
+        MARCH,
+        KNIGHTS_MARCH,
+        "catan-open/basic/2010-01",
+        "catan-open/basic/2010-02",
+        OPEN_MARCH,
+        "catan-open/cities-knights/2010-03",
+    ]
 
 
 def test_lists_filter_by_period_and_time(db: str, ratings: Ratings) -> None:
@@ -74,12 +81,17 @@ def test_lists_filter_by_period_and_time(db: str, ratings: Ratings) -> None:
     assert list_names(ratings, db, "--period", "2010") == list_names(ratings, db)
     assert list_names(ratings, db, "--period", "2011") == []
     assert list_names(ratings, db, "--period", "2010-03") == [
-        MARCH, KNIGHTS_MARCH, OPEN_MARCH, "catan-open/cities-knights/2010-03",
-    ]  # fmt: skip
+        MARCH,
+        KNIGHTS_MARCH,
+        OPEN_MARCH,
+        "catan-open/cities-knights/2010-03",
+    ]
     assert list_names(ratings, db, "--period", "2010-04") == []
     assert list_names(ratings, db, "--as-of", "2010-01-31") == [
-        YEAR, "catan-monthly/7/basic/2010-01", "catan-open/basic/2010-01",
-    ]  # fmt: skip
+        YEAR,
+        "catan-monthly/7/basic/2010-01",
+        "catan-open/basic/2010-01",
+    ]
     assert list_names(ratings, db, "--known-at", str(last_position - len(build_list_events()))) == []
 
 
@@ -88,9 +100,15 @@ def test_lists_show_player_and_rank_counts(db: str, ratings: Ratings) -> None:
     rows_by_list = {row["list"]: row for row in read_output(ratings, db, "lists")["rows"]}
 
     assert rows_by_list[MARCH] == {
-        "list": MARCH, "period": "2010-03", "state": "closed", "players": 6, "ranked": 3, "games": 8,
-        "ruleset": "catan-monthly@2008-03", "as_of": None,
-    }  # fmt: skip
+        "list": MARCH,
+        "period": "2010-03",
+        "state": "closed",
+        "players": 6,
+        "ranked": 3,
+        "games": 8,
+        "ruleset": "catan-monthly@2008-03",
+        "as_of": None,
+    }
     assert (rows_by_list[KNIGHTS_YEAR]["players"], rows_by_list[KNIGHTS_YEAR]["ranked"]) == (2, 1)
     table = ratings("lists", db=db).stdout.splitlines()
     assert table[0] == f"10 lists, known at position {read_output(ratings, db, 'lists')['known_at']}"
@@ -151,9 +169,13 @@ def test_month_json_shows_gold_and_means(db: str, ratings: Ratings) -> None:
     members = ("rank", "player", "points", "games", "qualified", "gold")
 
     assert list_row_values(ratings, db, MARCH, *members) == [
-        (1, "anna", "27/7", 7, True, 2), (1, "ben", "27/7", 7, True, 2), (3, "cleo", "13/7", 7, True, 1),
-        (None, "fay", "3", 1, False, 0), (None, "dora", "1", 6, False, 0), (None, "gus", "1", 1, False, 0),
-    ]  # fmt: skip
+        (1, "anna", "27/7", 7, True, 2),
+        (1, "ben", "27/7", 7, True, 2),
+        (3, "cleo", "13/7", 7, True, 1),
+        (None, "fay", "3", 1, False, 0),
+        (None, "dora", "1", 6, False, 0),
+        (None, "gus", "1", 1, False, 0),
+    ]
     assert all("gold" not in row for row in read_output(ratings, db, "standings", OPEN_MARCH)["rows"])
     assert list_row_values(ratings, db, OPEN_MARCH, *members[:5]) == list_row_values(ratings, db, MARCH, *members[:5])
 
@@ -167,12 +189,15 @@ def test_year_json_shows_places_and_sum(db: str, ratings: Ratings) -> None:
     members = ("rank", "player", "points", "places")
 
     assert list_row_values(ratings, db, YEAR, *members) == [
-        (1, "cleo", "304", [1, 3, 150, 150]), (2, "anna", "451", [1, 150, 150, 150]),
-        (2, "ben", "451", [1, 150, 150, 150]), (4, "emil", "452", [2, 150, 150, 150]),
-    ]  # fmt: skip
+        (1, "cleo", "304", [1, 3, 150, 150]),
+        (2, "anna", "451", [1, 150, 150, 150]),
+        (2, "ben", "451", [1, 150, 150, 150]),
+        (4, "emil", "452", [2, 150, 150, 150]),
+    ]
     assert list_row_values(ratings, db, KNIGHTS_YEAR, *members) == [
-        (1, "anna", "452", [2, 150, 150, 150]), (None, "ben", "451", [1, 150, 150, 150]),
-    ]  # fmt: skip
+        (1, "anna", "452", [2, 150, 150, 150]),
+        (None, "ben", "451", [1, 150, 150, 150]),
+    ]
     before = ("--as-of", "2010-11-30")
     assert list_row_values(ratings, db, KNIGHTS_YEAR, "rank", "player", axes=before) == [(1, "ben"), (2, "anna")]
 
@@ -185,13 +210,13 @@ def test_csv_has_gold_and_place_columns(db: str, ratings: Ratings) -> None:
     assert month[:2] == [
         "rank,player,points,games,qualified,points_exact,gold,as_of,known_at,rules",
         "1,anna,3.857143,7,True,27/7,2,,45,",
-    ]  # fmt: skip
+    ]
     assert ",dora,1,6,False,1,0,,45," in month
     assert year == [
         "rank,player,points,games,qualified,places,as_of,known_at,rules",
         "1,anna,452,7,True,2 150 150 150,,45,",
         ",ben,451,7,False,1 150 150 150,,45,",
-    ]  # fmt: skip
+    ]
     assert "gold" not in ratings("standings", OPEN_MARCH, "--format", "csv", db=db).stdout
 
 
@@ -201,13 +226,18 @@ def test_tables_round_means_and_dash_ranks(db: str, ratings: Ratings) -> None:
     year = [line.split() for line in ratings("standings", KNIGHTS_YEAR, db=db).stdout.splitlines()]
 
     assert month[3:9] == [
-        ["rank", "player", "points", "games", "gold"], ["1", "anna", "3.86", "7", "2"], ["1", "ben", "3.86", "7", "2"],
-        ["3", "cleo", "1.86", "7", "1"], ["-", "fay", "3.00", "1"], ["-", "dora", "1.00", "6"],
-    ]  # fmt: skip
+        ["rank", "player", "points", "games", "gold"],
+        ["1", "anna", "3.86", "7", "2"],
+        ["1", "ben", "3.86", "7", "2"],
+        ["3", "cleo", "1.86", "7", "1"],
+        ["-", "fay", "3.00", "1"],
+        ["-", "dora", "1.00", "6"],
+    ]
     assert year[3:6] == [
-        ["rank", "player", "points", "games", "places"], ["1", "anna", "452", "7", "2", "150", "150", "150"],
+        ["rank", "player", "points", "games", "places"],
+        ["1", "anna", "452", "7", "2", "150", "150", "150"],
         ["-", "ben", "451", "7", "1", "150", "150", "150"],
-    ]  # fmt: skip
+    ]
     assert " ".join(year[-1]) == f"Why a player has no rank (-): ratings explain PLAYER {KNIGHTS_YEAR}"
 
 
@@ -266,16 +296,22 @@ def test_voiding_reports_effects_on_all_lists(db: str, ratings: Ratings) -> None
     month = {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
     assert index_changes(result, MARCH) == index_changes(result, OPEN_MARCH) == month
     assert index_changes(result, YEAR) == {
-        "cleo": ("304", "451"), "anna": ("451", None), "ben": ("451", None), "emil": ("452", "452"),
-    }  # fmt: skip
+        "cleo": ("304", "451"),
+        "anna": ("451", None),
+        "ben": ("451", None),
+        "emil": ("452", "452"),
+    }
     assert {
         player: points for player, points in list_row_values(ratings, db, MARCH, "player", "points") if player in month
     } == {player: after for player, (_, after) in month.items()}
     assert list_row_values(ratings, db, YEAR, "player", "points") == [("cleo", "451"), ("emil", "452")]
     reinstate_result = ratings("reinstate", "mar-7", "--reason", "fair", "--format", "json", db=db)
     assert index_changes(reinstate_result, YEAR) == {
-        "cleo": ("451", "304"), "anna": (None, "451"), "ben": (None, "451"), "emil": ("452", "452"),
-    }  # fmt: skip
+        "cleo": ("451", "304"),
+        "anna": (None, "451"),
+        "ben": (None, "451"),
+        "emil": ("452", "452"),
+    }
 
 
 def test_corrected_date_moves_game_between_months(db: str, ratings: Ratings) -> None:
@@ -285,9 +321,15 @@ def test_corrected_date_moves_game_between_months(db: str, ratings: Ratings) -> 
     result = ratings("correct", "mar-7", *options, db=db)
 
     april = "catan-monthly/7/basic/2010-04"
-    assert index_changes(result, april) == index_changes(preview, april) == {
-        "anna": (None, "3"), "ben": (None, "3"), "cleo": (None, "1"),
-    }  # fmt: skip
+    assert (
+        index_changes(result, april)
+        == index_changes(preview, april)
+        == {
+            "anna": (None, "3"),
+            "ben": (None, "3"),
+            "cleo": (None, "1"),
+        }
+    )
     assert index_changes(result, MARCH) == {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
     assert list_row_values(ratings, db, april, "player", "points") == [("anna", "3"), ("ben", "3"), ("cleo", "1")]
 
@@ -303,15 +345,19 @@ def test_rebuild_stores_list_values_for_verify(copied: Callable[..., str], ratin
     assert ratings("verify", db=store) == (0, "", "")
     url = make_url(store)
     engine = create_engine(url if url.drivername == "sqlite" else url.set(drivername="postgresql+psycopg"))
-    query = text("SELECT rank, player, points, points_units, scale, gold, places FROM live_standings "
-                 "WHERE ladder = :ladder ORDER BY ordinal")  # fmt: skip
+    query = text(
+        "SELECT rank, player, points, points_units, scale, gold, places FROM live_standings "
+        "WHERE ladder = :ladder ORDER BY ordinal"
+    )
     with engine.begin() as connection:
         month = connection.execute(query, {"ladder": MARCH}).all()
         year = connection.execute(query, {"ladder": YEAR}).all()
 
         assert [(row.rank, row.player, row.points_units, row.scale, row.gold) for row in month][:3] == [
-            (1, "anna", 27 * 60, 7 * 60, 2), (1, "ben", 27 * 60, 7 * 60, 2), (3, "cleo", 13 * 60, 7 * 60, 1),
-        ]  # fmt: skip
+            (1, "anna", 27 * 60, 7 * 60, 2),
+            (1, "ben", 27 * 60, 7 * 60, 2),
+            (3, "cleo", 13 * 60, 7 * 60, 1),
+        ]
         assert [float(row.points) for row in month][:3] == pytest.approx([27 / 7, 27 / 7, 13 / 7], rel=1e-12)
         assert (year[0].rank, year[0].player, float(year[0].points), year[0].places) == (1, "cleo", 304, "1,3,150,150")
     for column, value in STORED_CHANGES.items():

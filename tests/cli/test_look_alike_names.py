@@ -14,9 +14,13 @@ WHY = ("--reason", "as agreed")
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
 # with what the message says about each
 NAMES = {
-    "mіra": "U+0456", "mirα": "U+03B1", "Мira": "U+041C", "MІRА": "U+0406, U+0410", "mira\ufe0f": "U+FE0F",
+    "mіra": "U+0456",
+    "mirα": "U+03B1",
+    "Мira": "U+041C",
+    "MІRА": "U+0406, U+0410",
+    "mira\ufe0f": "U+FE0F",
     "mi\U000e0100ra": "U+E0100",
-}  # fmt: skip
+}
 INVISIBLE = ["mi\u034fra", "mira\u3164", "\u115fmira", "mi\uffa0ra", "mira\u2800", "mi\u17b4ra"]
 
 

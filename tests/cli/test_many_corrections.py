@@ -148,8 +148,10 @@ def test_missing_columns_keep_members(db: str, ratings: Ratings) -> None:
     (game,) = read_json(ratings, db, "games", "g-8")["rows"]
     assert (game["group"], game["city"], game["extra"]) == ("club", "Ulm", {"table": "4"})
     table = "game_id,occurred_at,game,city,player,place,score\n"
-    table += "".join(f"g-8,2010-03-08T12:00:00Z,galactic-magnate,,{name},{place},{9 - place}\n"
-                     for place, name in enumerate(["ben", "anna"], 1))  # fmt: skip
+    table += "".join(
+        f"g-8,2010-03-08T12:00:00Z,galactic-magnate,,{name},{place},{9 - place}\n"
+        for place, name in enumerate(["ben", "anna"], 1)
+    )
     run_command_json(ratings, db, "correct", "--file", "-", *REASON_OPTION, stdin=table)
     (game,) = read_json(ratings, db, "games", "g-8")["rows"]
     assert ("city" in game, game["group"], game["extra"]) == (False, "club", {"table": "4"})
@@ -249,11 +251,17 @@ def test_concurrent_change_prevents_all_corrections(db: str, ratings: Ratings, s
 
 
 USAGE_ERRORS = [
-    ["void", "g-1", "--file", "-"], ["void", "--file", "-", "--batch", "a"], ["void", "--batch", "a", "--expect", "3"],
-    ["void", "--file", "-", "--expect", "3"], ["void", "--file", "-", "--event", "1"],
-    ["correct"], ["correct", "g-1", "--file", "-"], ["correct", "--file", "-", "--group", "x"],
-    ["correct", "--file", "-", "--edit"], ["correct", "--file", "-", "--at", "2010-03-05T12:00Z"],
-]  # fmt: skip
+    ["void", "g-1", "--file", "-"],
+    ["void", "--file", "-", "--batch", "a"],
+    ["void", "--batch", "a", "--expect", "3"],
+    ["void", "--file", "-", "--expect", "3"],
+    ["void", "--file", "-", "--event", "1"],
+    ["correct"],
+    ["correct", "g-1", "--file", "-"],
+    ["correct", "--file", "-", "--group", "x"],
+    ["correct", "--file", "-", "--edit"],
+    ["correct", "--file", "-", "--at", "2010-03-05T12:00Z"],
+]
 
 
 @pytest.mark.parametrize("command", USAGE_ERRORS, ids=map(" ".join, USAGE_ERRORS))

@@ -22,9 +22,12 @@ def table(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize(
     ("date", "first", "second", "result", "scores"),
-    [("date", "player 1", "player 2", "result", [3, 1]), ("occurred_at", "Winner", "loser", "score", [3, 1]),
-     ("Datum", "first player", "opponent", "Ergebnis", [3, 1])],
-)  # fmt: skip
+    [
+        ("date", "player 1", "player 2", "result", [3, 1]),
+        ("occurred_at", "Winner", "loser", "score", [3, 1]),
+        ("Datum", "first player", "opponent", "Ergebnis", [3, 1]),
+    ],
+)
 def test_words_that_people_guess(
     date: str, first: str, second: str, result: str, scores: list[int], table: str, one_db: str, ratings: Ratings
 ) -> None:

@@ -108,12 +108,16 @@ def test_strict_and_accept_are_exclusive(db: str, ratings: Ratings) -> None:
 
 HINT = "note: catan-elo/basci never had a game; did you mean the group basic?"
 READING_COMMANDS = [
-    ("standings", "catan-elo/basci"), ("history", "anna", "catan-elo/basci"), ("books", "catan-elo/basci"),
-    ("explain", "anna", "catan-elo/basci"), ("explain", "c-1", "catan-elo/basci"),
+    ("standings", "catan-elo/basci"),
+    ("history", "anna", "catan-elo/basci"),
+    ("books", "catan-elo/basci"),
+    ("explain", "anna", "catan-elo/basci"),
+    ("explain", "c-1", "catan-elo/basci"),
     ("export", "changes", "catan-elo/basci"),
-    ("export", "standings", "catan-elo/basci"), ("diff", "now", "now", "catan-elo/basci"),
+    ("export", "standings", "catan-elo/basci"),
+    ("diff", "now", "now", "catan-elo/basci"),
     ("standings", "catan-elo/basci", "--as-of", "2024-12-31"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("command", READING_COMMANDS, ids=map(" ".join, READING_COMMANDS))

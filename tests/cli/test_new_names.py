@@ -102,12 +102,15 @@ def test_close_name_must_be_accepted(form: str, name: str, known: str, one_db: s
     before = read_head(ratings, one_db)
     commands: dict[str, tuple[list[str], str | None]] = {
         "wide": (["import", "-"], HEADER + build_row(3, f'"{name}"', "dora")),
-        "long": (["import", "-"], f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,\"{name}\",1\n"
-                                  f"g-3,{AT.format(3)},chess,dora,2\n"),
+        "long": (
+            ["import", "-"],
+            f'game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,"{name}",1\n'
+            f"g-3,{AT.format(3)},chess,dora,2\n",
+        ),
         "record": (["record", "--game", "chess", "--game-id", "g-3", name, "dora"], None),
         "record as JSON": (["record"], build_line(3, name, "dora")),
         "correct": (["correct", "g-1", name, "dora", *REASON_OPTION], None),
-    }  # fmt: skip
+    }
     command, stdin = commands[form]
     refused = ratings(*command, "--format", "json", db=one_db, input=stdin)
     (rejection,) = json.loads(refused.stdout)["rejected"]
@@ -151,7 +154,7 @@ def test_json_lines_may_have_close_names(db: str, ratings: Ratings) -> None:
     assert report["close_names"] == [
         {"player": "Ben", "file": "-", "line": 1, "close_to": ["ben"], "games": [2]},
         {"player": "Johana", "file": "-", "line": 1, "close_to": ["Johanna"], "games": [1]},
-    ]  # fmt: skip
+    ]
     result = ratings("import", "-", db=db, input=build_line(4, "BEN", "ben"))
     assert "note: new: 'BEN' (line 1): did you mean 'Ben', 1 game, or 'ben', 2 games?\n" in result.stderr
 
@@ -316,8 +319,11 @@ def test_keep_going_writes_rejected_names_to_a_file(form: str, db: str, ratings:
         path.write_text(HEADER + "".join(build_row(n, *names) for n, names in enumerate(games, 3)), encoding="utf-8")
         lines = [3, 4, 5]
     else:
-        rows = [f"g-{n},{AT.format(n)},chess,{name},{place}\n"
-                for n, names in enumerate(games, 3) for place, name in enumerate(names, 1)]  # fmt: skip
+        rows = [
+            f"g-{n},{AT.format(n)},chess,{name},{place}\n"
+            for n, names in enumerate(games, 3)
+            for place, name in enumerate(names, 1)
+        ]
         path.write_text("game_id,occurred_at,game,player,place\n" + "".join(rows), encoding="utf-8")
         lines = [4, 6, 8]
     result = ratings("import", path, "--keep-going", "--format", "json", db=db)

@@ -58,8 +58,14 @@ def read_run_results(ratings: Ratings, db: str) -> dict[str, str]:
 
 def publish_missing_rule(db: str) -> None:
     """Publish a ruleset whose rule belongs to a package that is not installed."""
-    data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
-            "scope": {"game": ["darts"]}, "params": {}}  # fmt: skip
+    data = {
+        "id": "darts",
+        "version": "1",
+        "rule": "gone/1",
+        "effective_from": "2000-01-01",
+        "scope": {"game": ["darts"]},
+        "params": {},
+    }
     append_drafts(db, build_draft(build_event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
 
 
@@ -243,8 +249,9 @@ def test_night_without_ledger_leaves_failed_runs(impatient_url: str, ratings: Ra
     )
     problem = ratings("status", "--no-failures", db=impatient_url)
     assert (problem.exit_code, [line.split()[3] for line in problem.stderr.splitlines()]) == (
-        1, ["backup", "rebuild", "verify"],
-    )  # fmt: skip
+        1,
+        ["backup", "rebuild", "verify"],
+    )
     assert result.stderr.removeprefix("ratings: ").strip() in problem.stderr
 
     result = ratings("nightly", "--backup", tmp_path / "backups", db=impatient_url)

@@ -55,9 +55,10 @@ def test_several_ladders_are_listed(question: str, copied: Callable[..., str], r
     assert (result.exit_code, result.stdout) == (2, "")
     those = " that 'ben' is on" if question in OF_BEN else ""
     assert json.loads(result.stderr.splitlines()[-1]) == {
-        "reason": "usage", "exit_code": 2,
+        "reason": "usage",
+        "exit_code": 2,
         "message": f"name one of the 2 ladders{those}:\n  catan-elo/cities (3 games)\n  catan-elo/basic (2 games)",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("asked", [("history", "cleo"), ("explain", "cleo"), ("explain", "g-2"), ("explain", "g-5")])
@@ -148,9 +149,7 @@ def test_many_ladders_are_not_all_listed(copied_file: Callable[..., str], rating
     append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
 
     lines = ratings("standings", db=db).stderr.splitlines()
-    assert (lines[-1], len([line for line in lines if " game" in line])) == (
-        "  and 5 more; see: ratings ladders", 20
-    )  # fmt: skip
+    assert (lines[-1], len([line for line in lines if " game" in line])) == ("  and 5 more; see: ratings ladders", 20)
 
 
 def test_a_file_of_typos_is_answered_soon(copied_file: Callable[..., str], ratings: Ratings) -> None:

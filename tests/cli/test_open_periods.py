@@ -28,8 +28,13 @@ params = {start = 1500, start_deviation = 350, c = "45", deviation_floor = 30, p
 """
 WEEKLY = RULESET.replace(LADDER, "glicko-week").replace('"month"', '"week"') + '[partition]\nby = ["month"]\n'
 # September and October are closed; November has two games
-GAMES = {"c-1": ("09-05", "anna", "ben"), "c-2": ("09-20", "ben", "cleo"), "c-3": ("10-03", "anna", "cleo"),
-         "c-4": ("11-02", "anna", "ben"), "c-5": ("11-20", "cleo", "anna")}  # fmt: skip
+GAMES = {
+    "c-1": ("09-05", "anna", "ben"),
+    "c-2": ("09-20", "ben", "cleo"),
+    "c-3": ("10-03", "anna", "cleo"),
+    "c-4": ("11-02", "anna", "ben"),
+    "c-5": ("11-20", "cleo", "anna"),
+}
 WAITING_NOTE = "2 games in open rating periods, the first of which ends 2025-11-30 23:59 Europe/Berlin."
 
 
@@ -91,8 +96,14 @@ def test_close_now_scores_open_periods_in_every_answer(ratings: Ratings, db: str
     history = read_output(ratings, db, "history", "anna", "--close-now")
     assert history["period"] == closed_standings["period"]
     assert [row["game_id"] or row["cause"] for row in history["rows"]] == [
-        "c-1", "period", "c-3", "period", "c-4", "c-5", "period",
-    ]  # fmt: skip
+        "c-1",
+        "period",
+        "c-3",
+        "period",
+        "c-4",
+        "c-5",
+        "period",
+    ]
     assert history["rows"][-1]["after"] == closed_standings["rows"][0]["points"]
     books = read_output(ratings, db, "books", "--close-now")
     assert (books["period"], books["sum"]) == (closed_standings["period"], "0")
@@ -101,8 +112,10 @@ def test_close_now_scores_open_periods_in_every_answer(ratings: Ratings, db: str
         read_output(ratings, db, "explain", "c-5", *options) for options in ((), ("--close-now",))
     )
     assert (open_explanation["counted"], open_explanation["why_not"], open_explanation["period"]) == (
-        False, "its rating period is not closed yet", month,
-    )  # fmt: skip
+        False,
+        "its rating period is not closed yet",
+        month,
+    )
     assert (closed_explanation["counted"], closed_explanation["period"]) == (True, month | {"closed_now": True})
     for player in closed_explanation["players"]:
         assert sum(Fraction(term["amount"]) for term in player["terms"]) == Fraction(player["change"])
@@ -133,16 +146,16 @@ def test_text_names_the_command_that_closes_periods(ratings: Ratings, db: str) -
         "Not counted: its rating period is not closed yet.",
         "The period ends 2025-11-30 23:59 Europe/Berlin. To score them as if closed now: "
         f"ratings explain c-5 {LADDER} --close-now",
-    ]  # fmt: skip
+    ]
     assert read_lines("explain", "c-5", "--close-now")[2] == (
         "Scored with its rating period, from 2025-11-01 00:00 to 2025-11-30 23:59, as if the period closed now."
     )
     dated_lines = read_lines("standings", "--as-of", "2025-11-10", "--rules", "glicko-month@1")
     assert any(
-        line.startswith("Not scored yet: 1 game") and
-        line.endswith(f"ratings standings {LADDER} --close-now --as-of 2025-11-10 --rules glicko-month@1")
+        line.startswith("Not scored yet: 1 game")
+        and line.endswith(f"ratings standings {LADDER} --close-now --as-of 2025-11-10 --rules glicko-month@1")
         for line in dated_lines
-    )  # fmt: skip
+    )
     note = ratings("standings", "--as-of", "2025-09-10", db=db)
     assert "1 game in open rating periods" in note.stdout
     assert note.stderr.splitlines()[-1] == f"No player is on {LADDER} before its first rating period closes."

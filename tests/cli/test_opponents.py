@@ -24,9 +24,11 @@ g-3,2024-01-03T20:00Z,catan,cleo,2,
 """
 # the lines of anna's games: the place, her score, and whom she met with what
 MET = {
-    "g-1": ("1", "10", "benno (8), cleo (7)"), "g-2": ("2", "6", "benno (10)"), "g-3": ("1", "", "cleo"),
+    "g-1": ("1", "10", "benno (8), cleo (7)"),
+    "g-2": ("2", "6", "benno (10)"),
+    "g-3": ("1", "", "cleo"),
     "g-4": ("2", "8", "cleo (9)"),
-}  # fmt: skip
+}
 
 
 pytestmark = pytest.mark.ledger(make=make_empty_ledger)
@@ -38,10 +40,13 @@ def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
     (tmp_path / "games.csv").write_text(GAMES)
     four = ("--game", "catan", "--game-id", "g-4", "--at", "2024-01-04T20:00Z")
     for command in (
-        ("init", "--for", "catan"), ("import", str(tmp_path / "games.csv")), ("void", "g-2", "--reason", "unsure"),
-        ("reinstate", "g-2", "--reason", "sure"), ("record", "-q", *four, "anna", "cleo"),
+        ("init", "--for", "catan"),
+        ("import", str(tmp_path / "games.csv")),
+        ("void", "g-2", "--reason", "unsure"),
+        ("reinstate", "g-2", "--reason", "sure"),
+        ("record", "-q", *four, "anna", "cleo"),
         ("player", "rename", "ben", "benno"),
-    ):  # fmt: skip
+    ):
         result = ratings(*command, db=db)
         assert result.exit_code == 0, (command, result.stderr)
     right = '{"game_id": "g-4", "game": "catan", "participants": [' + (
@@ -97,8 +102,11 @@ def test_games_show_scores(club: str, ratings: Ratings) -> None:
     stdout = ratings("games", "--player", "anna", db=club).stdout
     results = [line.rpartition("  ")[2] for line in stdout.splitlines()[1:]]
     assert results == [
-        "1 anna (10), 2 benno (8), 3 cleo (7)", "1 benno (10), 2 anna (6)", "1 anna, 2 cleo", "1 cleo (9), 2 anna (8)",
-    ]  # fmt: skip
+        "1 anna (10), 2 benno (8), 3 cleo (7)",
+        "1 benno (10), 2 anna (6)",
+        "1 anna, 2 cleo",
+        "1 cleo (9), 2 anna (8)",
+    ]
     assert '"1 anna, 2 benno, 3 cleo"' in ratings("games", "--player", "anna", "--format", "csv", db=club).stdout
 
 
@@ -155,5 +163,6 @@ def test_pages_name_opponents_and_scores(club: str, tmp_path: Path) -> None:
     ]
     game = (tmp_path / "site/games/g-4.html").read_text()
     assert [re.sub("<[^>]*>", "", head) for head in re.findall("<h3>(.*?)</h3>", game)][:2] == [
-        "1. cleo scored 9", "2. anna scored 8",
-    ]  # fmt: skip
+        "1. cleo scored 9",
+        "2. anna scored 8",
+    ]

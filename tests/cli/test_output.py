@@ -33,10 +33,13 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
     """Everybody of NAMES played one game; and a game whose id looks like a formula."""
     participants = [{"player": player, "place": place} for place, player in enumerate(NAMES, 1)]
     events = [
-        {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z",
-         "data": {"game_id": game_id, "game": "club-catan", "group": "[bold]=2+2", "participants": players}}
+        {
+            "type": "game.recorded",
+            "occurred_at": "2024-01-01T12:00:00Z",
+            "data": {"game_id": game_id, "game": "club-catan", "group": "[bold]=2+2", "participants": players},
+        }
         for game_id, players in (("=1+1", participants), ("[red]g", participants[:2]))
-    ]  # fmt: skip
+    ]
     assert ratings("init", db=url).exit_code == 0
     lines = "\n".join(json.dumps(event) for event in events)
     assert ratings("import", "-", db=url, input=lines).exit_code == 0
@@ -124,8 +127,9 @@ def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) 
     table = tmp_path / "games.csv"
     table.write_text(
         "game_id,occurred_at,game,1st,2nd\n"
-        + "".join(f"n-{n},2024-03-01T12:00:00Z,chess,player{n},{'y' * 50}\n" for n in range(15)), encoding="utf-8",
-    )  # fmt: skip
+        + "".join(f"n-{n},2024-03-01T12:00:00Z,chess,player{n},{'y' * 50}\n" for n in range(15)),
+        encoding="utf-8",
+    )
     lines = run_on_terminal("--db", db, "import", str(table), "--new-game", "--dry-run", columns=columns, piped=True)[
         1
     ].splitlines()
@@ -180,9 +184,11 @@ def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> N
     assert rows == [
         ["played"],
         ["(Berlin)", "game", "place", "change", "after", "published", "against"],
-        ["2024-01-05", "2024-01-05-1", "1 (3)", "+162.21", "1662.21 ± 290?", "Benjamin"], ["(1)"],
-        ["2024-01-06", "2024-01-06-1", "1 (3)", "+57.99", "1720.20 ± 260?", "1433.24 (6)", "Benjamin"], ["(2)"],
-    ]  # fmt: skip
+        ["2024-01-05", "2024-01-05-1", "1 (3)", "+162.21", "1662.21 ± 290?", "Benjamin"],
+        ["(1)"],
+        ["2024-01-06", "2024-01-06-1", "1 (3)", "+57.99", "1720.20 ± 260?", "1433.24 (6)", "Benjamin"],
+        ["(2)"],
+    ]
     wide = shown_on_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=100)
     assert "1500.00  +162.21" in wide
 
@@ -232,8 +238,11 @@ def test_terminal_without_unicode_prints_names(db: str) -> None:
     code = "from ratings_ledger.cli.main import run_program; run_program()"
     process = subprocess.run(
         [sys.executable, "-c", code, "--db", db, "standings", ALL],
-        capture_output=True, cwd=ROOT, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )  # fmt: skip
+        capture_output=True,
+        cwd=ROOT,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
 
     assert (process.returncode, process.stderr) == (0, b"")
     assert "Zoé".encode() in process.stdout

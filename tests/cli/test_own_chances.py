@@ -117,8 +117,12 @@ def test_prediction_reads_the_columns_of_scoring(ratings: Ratings, create_own: C
     With 3/4 for the first seat, whose player wins once and loses once, the Brier score is (1/16 + 9/16) / 2.
     """
     assert measure_quality(ratings, *create_own(OWN))["after"] == {
-        "pairs": 2, "decided": 2, "log_loss": "0.836988", "brier": "0.312500", "accuracy": "0.250000",
-    }  # fmt: skip
+        "pairs": 2,
+        "decided": 2,
+        "log_loss": "0.836988",
+        "brier": "0.312500",
+        "accuracy": "0.250000",
+    }
 
 
 def test_four_argument_chance_gets_both_points(ratings: Ratings, create_own: Callable[..., tuple[str, Path]]) -> None:
@@ -194,8 +198,13 @@ def test_games_without_places_have_no_measures(ratings: Ratings, create_own: Cal
     """For games without places, `whatif` says so and gives no measures of prediction quality."""
     db, file = create_own(OWN, "battle")
     assert measure_quality(ratings, db, file)["after"] == {
-        "pairs": 0, "decided": 0, "log_loss": None, "brier": None, "accuracy": None, "unplaced": 2,
-    }  # fmt: skip
+        "pairs": 0,
+        "decided": 0,
+        "log_loss": None,
+        "brier": None,
+        "accuracy": None,
+        "unplaced": 2,
+    }
     result = ratings("whatif", file, db=db)
     assert "own: 2 games without places, which cannot be predicted." in result.stdout
     assert "log loss" not in result.stdout

@@ -78,8 +78,11 @@ def test_adjustment_adds_to_points_at_its_time(
     assert done["changes"] == {(ladder, player): changes}
     last = read_history(ratings, db, player, ladder)[-1]
     assert (last["game_id"], last["reason"], last["event_id"], last["position"]) == (
-        None, "as agreed", done["event_id"], done["position"],
-    )  # fmt: skip
+        None,
+        "as agreed",
+        done["event_id"],
+        done["position"],
+    )
     books = read_json(ratings, db, "books", ladder)
     assert (books["sum"], books["accounts"][-1]["amount"] != "0") == ("0", True)
 
@@ -124,9 +127,11 @@ def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
     """An event id that looks like a position is taken as an id first when voiding."""
     adjustment = {"ladder": GALACTIC, "points": "5", "reason": "gift"}
     append_lines(
-        ratings, db, build_event_line("points.adjusted", event_id="6", player="anna", **adjustment),
+        ratings,
+        db,
+        build_event_line("points.adjusted", event_id="6", player="anna", **adjustment),
         build_event_line("points.adjusted", player="ben", **adjustment),
-    )  # fmt: skip
+    )
     assert void_event(ratings, db, "6")["changes"] == {(GALACTIC, "anna"): ("1165", "-5", "1160")}
     assert get_refusal_code(ratings, db, "void", "--event", "6", *REASON_ARGUMENTS) == "event-voided"
     assert void_event(ratings, db, "06")["changes"] == {(GALACTIC, "ben"): ("845", "-5", "840")}
@@ -168,8 +173,9 @@ def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
     done = run_correction(ratings, db, "player", "rename", "anna", "cleo")
 
     assert done["changes"] == {
-        (GALACTIC, "cleo"): ("1025", "160", "1185"), (GALACTIC, "anna"): ("1160", None, None),
-    }  # fmt: skip
+        (GALACTIC, "cleo"): ("1025", "160", "1185"),
+        (GALACTIC, "anna"): ("1160", None, None),
+    }
     rows = read_history(ratings, db, "cleo")
     assert [row["game_id"] for row in rows] == ["g-0", "g-1", "g-2"]
     assert [row["before"] for row in rows[1:]] == [row["after"] for row in rows[:-1]]

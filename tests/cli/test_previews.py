@@ -62,29 +62,34 @@ def test_preview_shows_how_a_table_is_read(db: str, ratings: Ratings, tmp_path: 
     result = ratings("import", sheet, *GAME_OPTION, "--map", "Bemerkung=", "--ties", "/", "--preview", db=db)
 
     assert (result.exit_code, result.stderr) == (0, ""), result
-    assert result.stdout == (
-        f"{sheet}\n"
-        "read as   a row per game, a column per place; cells separated by semicolons; cp1252; header in line 3\n"
-        "columns   Datum = occurred_at, Sieger = 1st, 2. = 2nd, 3. = 3rd\n"
-        "dates     day/month/year, from 22.11.2024 in line 4\n"
-        "games     without ids of their own; numbered by day, such as 2024-11-22-1\n"
-        "skipped   line 1 above the header; line 6, the header again; line 8, 'Summe'; 1 blank line; column Bemerkung\n"
-        "\n"
-        "line  played (Berlin)  result\n"
-        "   4  2024-11-22       1 Jürgen, 2 Zoë, 3 Ben\n"
-        "   5  2024-11-23       1 Zoë, 2 Ben, 2 Jürgen\n"
-        "   7  2024-11-24       1 Ben, 2 Ümit\n"
-        "\n"
-        "3 games of catan, 2024-11-22 to 2024-11-24, 1 with a tie, 4 players\n"
-        "3 new players: Jürgen, Zoë, Ümit\n"
-        "\n"
-        "3 would be appended; the head is 4.\n"
-        "\n"
-        "elo-catan/2\n"
-        "player  after   rank\n"
-        "Ben      1016  - → 1\n"
-        "Ümit      984  - → 2\n"
-    ) + result.stdout.partition("Ümit      984  - → 2\n")[2]  # fmt: skip
+    assert (
+        result.stdout
+        == (
+            f"{sheet}\n"
+            "read as   a row per game, a column per place; cells separated by semicolons; cp1252; header in line 3\n"
+            "columns   Datum = occurred_at, Sieger = 1st, 2. = 2nd, 3. = 3rd\n"
+            "dates     day/month/year, from 22.11.2024 in line 4\n"
+            "games     without ids of their own; numbered by day, such as 2024-11-22-1\n"
+            "skipped   line 1 above the header; line 6, the header again; line 8, 'Summe'; 1 blank line; "
+            "column Bemerkung\n"
+            "\n"
+            "line  played (Berlin)  result\n"
+            "   4  2024-11-22       1 Jürgen, 2 Zoë, 3 Ben\n"
+            "   5  2024-11-23       1 Zoë, 2 Ben, 2 Jürgen\n"
+            "   7  2024-11-24       1 Ben, 2 Ümit\n"
+            "\n"
+            "3 games of catan, 2024-11-22 to 2024-11-24, 1 with a tie, 4 players\n"
+            "3 new players: Jürgen, Zoë, Ümit\n"
+            "\n"
+            "3 would be appended; the head is 4.\n"
+            "\n"
+            "elo-catan/2\n"
+            "player  after   rank\n"
+            "Ben      1016  - → 1\n"
+            "Ümit      984  - → 2\n"
+        )
+        + result.stdout.partition("Ümit      984  - → 2\n")[2]
+    )
     assert "\nelo-catan\n" in result.stdout
     assert read_head(ratings, db) == before
 
@@ -95,7 +100,7 @@ LAYOUTS = {
     "player-places": ("Date,Anna,Ben,Dora\n2024-11-22,2,1,\n2024-11-23,1,,2\n", ["1 Ben, 2 Anna", "1 Anna, 2 Dora"]),
     "player-scores": ("Datum;Anna;Ben\n22.11.2024;9,5;10\n", ["1 Ben (10), 2 Anna (9.5)"]),
     "pair": ("Date,White,Black,Result\n2024-11-22,Anna,Ben,½-½\n", ["1 Anna, 1 Ben"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -116,8 +121,11 @@ def test_preview_of_the_plain_form_has_the_same_members(one_db: str, ratings: Ra
     """A table in the plain form, which is read line by line, has the same members, and counts its blank lines to the
     end."""
     sheet = tmp_path / "games.csv"
-    sheet.write_text("\ngame_id,occurred_at,game,Note,player,place\ng-2,2024-11-22,catan,,Cleo,1\n\n,,,,,\n"
-                     "g-2,2024-11-22,catan,late,Ben,2\n", encoding="utf-8")  # fmt: skip
+    sheet.write_text(
+        "\ngame_id,occurred_at,game,Note,player,place\ng-2,2024-11-22,catan,,Cleo,1\n\n,,,,,\n"
+        "g-2,2024-11-22,catan,late,Ben,2\n",
+        encoding="utf-8",
+    )
 
     preview = preview_file(ratings, one_db, sheet, "--map", "Note=")
 
@@ -178,8 +186,9 @@ def test_preview_and_import_count_the_same_close_names(one_db: str, ratings: Rat
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "Date,Winner,2nd\n2024-11-22,Johana,Ben\n2024-11-23,Johana,ben\n2024-11-24,Dora,Johana\n"
-        "2024-11-25,Dora & Emil,ben\n2024-11-26,Dora & Emill,ben\n", encoding="utf-8",
-    )  # fmt: skip
+        "2024-11-25,Dora & Emil,ben\n2024-11-26,Dora & Emill,ben\n",
+        encoding="utf-8",
+    )
 
     previewed = ratings("import", sheet, *GAME_OPTION, "--preview", db=one_db)
     refused = ratings("import", sheet, *GAME_OPTION, db=one_db)
@@ -195,15 +204,16 @@ def test_preview_asks_no_questions_at_a_terminal(one_db: str, tmp_path: Path) ->
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "Datum;Uhrzeit;Johana Müller-Lüdenscheidt;美咲の母;Ольга Иванова;Bemerkung\n"
-        + "".join(f"{day}.10.2024;20:05;7;{day};9;lang\n" for day in range(1, 29)), encoding="utf-8",
-    )  # fmt: skip
+        + "".join(f"{day}.10.2024;20:05;7;{day};9;lang\n" for day in range(1, 29)),
+        encoding="utf-8",
+    )
     options = ["import", str(sheet), *GAME_OPTION, "--map", "Bemerkung=", "--preview"]
 
     code, _, terminal_text = type_answers(["--db", one_db, *options], [], piped=False)
     piped_text, _ = run_on_terminal("--db", one_db, *options, piped=True)
 
     assert code == 0
-    terminal_text = terminal_text[terminal_text.index(str(sheet)):].replace("\r", "")  # fmt: skip
+    terminal_text = terminal_text[terminal_text.index(str(sheet)) :].replace("\r", "")
     assert "... and 18 more games" in terminal_text
     assert max(cell_len(line) for line in terminal_text.splitlines()[1:] if "\x1b" not in line) <= 80
     assert "1 Ольга Иванова (9), 2 Johana Müller-Lüdenscheidt (7), 3 美咲の母 (1)" in piped_text
@@ -223,8 +233,10 @@ def test_preview_lists_all_errors_of_the_import(db: str, ratings: Ratings, tmp_p
 
     assert preview["rejected"] == import_report["rejected"]
     assert [(rejection["line"], rejection["code"]) for rejection in preview["rejected"]] == [
-        (2, "tied-players"), (3, "player-twice"), (5, "bad-time"),
-    ]  # fmt: skip
+        (2, "tied-players"),
+        (3, "player-twice"),
+        (5, "bad-time"),
+    ]
     assert (list_results(preview), preview["preview"]["games"], preview["would_append"]) == (["1 Cleo, 2 Dora"], 1, 0)
 
 
@@ -314,12 +326,20 @@ def test_preview_writes_nothing(one_db: str, ratings: Ratings, tmp_path: Path) -
 def test_preview_counts_json_lines_and_several_files(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A preview counts events of JSON Lines by type and games by name, and shows each file's own games."""
     lines, sheet = tmp_path / "games.jsonl", tmp_path / "games.csv"
-    game = {"game_id": "g-2", "game": "chess", "league": "L1", "participants": [
-        {"player": "Ben", "place": 1}, {"player": "Johana", "place": 2, "status": "abandoned"}]}  # fmt: skip
+    game = {
+        "game_id": "g-2",
+        "game": "chess",
+        "league": "L1",
+        "participants": [{"player": "Ben", "place": 1}, {"player": "Johana", "place": 2, "status": "abandoned"}],
+    }
     events = [("game.recorded", game), ("player.registered", {"player": "Dora"})]
-    lines.write_text("".join(
-        json.dumps({"type": name, "occurred_at": "2024-11-21T12:00:00Z", "data": data}) + "\n" for name, data in events
-    ), encoding="utf-8")  # fmt: skip
+    lines.write_text(
+        "".join(
+            json.dumps({"type": name, "occurred_at": "2024-11-21T12:00:00Z", "data": data}) + "\n"
+            for name, data in events
+        ),
+        encoding="utf-8",
+    )
     sheet.write_text("Date,Winner,2nd\n2024-11-22,Cleo,Ben\n", encoding="utf-8")
 
     result = ratings("import", lines, sheet, *GAME_OPTION, "--preview", db=one_db)
@@ -340,8 +360,9 @@ def test_preview_counts_long_files_to_the_end(one_db: str, ratings: Ratings, tmp
     """A file so long that another process reads it is counted to its end."""
     sheet = tmp_path / "games.csv"
     rows = (f"c-{number},2024-11-{number % 28 + 1:02d},catan,Ben,Cleo\n" for number in range(4_200))
-    sheet.write_text("game_id,occurred_at,game,1st,2nd\n" + "".join(rows) + "\nlast,2025-01-01,catan,Ben=Dora,\n",
-                     encoding="utf-8")  # fmt: skip
+    sheet.write_text(
+        "game_id,occurred_at,game,1st,2nd\n" + "".join(rows) + "\nlast,2025-01-01,catan,Ben=Dora,\n", encoding="utf-8"
+    )
 
     preview = preview_file(ratings, one_db, sheet)["preview"]
 

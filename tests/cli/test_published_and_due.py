@@ -36,8 +36,10 @@ def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: R
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-04-30")
 
-    found = {period: [row["ladder"] for row in read_json(ratings, db, "lists", "--period", period)["published"]]
-             for period in ("2010", "2010-03", "2010-04", "2011")}  # fmt: skip
+    found = {
+        period: [row["ladder"] for row in read_json(ratings, db, "lists", "--period", period)["published"]]
+        for period in ("2010", "2010-03", "2010-04", "2011")
+    }
     assert found == {"2010": [BASIC, MARCH], "2010-03": [MARCH], "2010-04": [BASIC], "2011": []}
     assert ratings("lists", "--period", "2010-04", db=db).stderr == ""
     assert ratings("lists", "--period", "2011", db=db).stderr == (

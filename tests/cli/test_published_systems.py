@@ -202,8 +202,11 @@ def test_fide_matches_the_published_month(club: Club) -> None:
     assert club.read_changes(first, "fide", *at)["susan"] == 6
     (susan,) = (row for row in club.run("explain", first, "fide", *at)["players"] if row["player"] == "susan")
     assert [(term["term"], term["amount_decimal"]) for term in susan["terms"]] == [
-        ("vs ben", "13.2"), ("vs cleo", "-26.4"), ("vs dora", "18.8"), ("rounding", "0.4"),
-    ]  # fmt: skip
+        ("vs ben", "13.2"),
+        ("vs cleo", "-26.4"),
+        ("vs dora", "18.8"),
+        ("rounding", "0.4"),
+    ]
 
 
 def test_riichi_matches_the_published_changes(club: Club) -> None:
@@ -260,16 +263,22 @@ def test_championship_breaks_ties_by_places(club: Club) -> None:
         club.record("formula-1", f"2018-03-0{day}T12:00Z", *order, season="2018")
     rows = club.run("standings", "championship/2018")["rows"]
     assert [(row["rank"], row["player"], row["points"]) for row in rows] == [
-        (1, "ann", "58"), (1, "bea", "58"), (1, "cat", "58"), (4, "dee", "43"), (5, "eve", "15"),
-    ]  # fmt: skip
+        (1, "ann", "58"),
+        (1, "bea", "58"),
+        (1, "cat", "58"),
+        (4, "dee", "43"),
+        (5, "eve", "15"),
+    ]
 
 
 # the season, who is at home, the score, and whether the place is neutral
 NFL = [
-    ("2024", ("oak", "elm"), (24, 10), False), ("2024", ("elm", "fir"), (17, 17), False),
-    ("2024", ("fir", "oak"), (3, 31), True), ("2025", ("oak", "fir"), (20, 23), False),
+    ("2024", ("oak", "elm"), (24, 10), False),
+    ("2024", ("elm", "fir"), (17, 17), False),
+    ("2024", ("fir", "oak"), (3, 31), True),
+    ("2025", ("oak", "fir"), (20, 23), False),
     ("2025", ("elm", "oak"), (13, 12), False),
-]  # fmt: skip
+]
 
 
 def calculate_by_hand() -> dict[str, Decimal]:

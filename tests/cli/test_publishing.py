@@ -67,17 +67,28 @@ def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, led
         "appended": 2, "existing": 0, "dry_run": False, "rejected": [],
     }  # fmt: skip
     assert (rows["type"], list_event["type"], list_event["by"], list_event["position"]) == (
-        "list.rows", "list.published", "editor", before + 2,
-    )  # fmt: skip
+        "list.rows",
+        "list.published",
+        "editor",
+        before + 2,
+    )
     assert rows["data"] == {
-        "ladder": ladder, "digest": now["digest"], "part": 1, "parts": 1,
+        "ladder": ladder,
+        "digest": now["digest"],
+        "part": 1,
+        "parts": 1,
         "rows": [{key: value for key, value in row.items() if value is not None} for row in now["rows"]],
-    }  # fmt: skip
+    }
     assert list_event["data"] == {
-        "ladder": ladder, "digest": now["digest"], "known_at": before, "ruleset": now["ruleset"],
-        "row_count": len(now["rows"]),        "parts": 1, "games": now["games"],
+        "ladder": ladder,
+        "digest": now["digest"],
+        "known_at": before,
+        "ruleset": now["ruleset"],
+        "row_count": len(now["rows"]),
+        "parts": 1,
+        "games": now["games"],
         **({} if as_of is None else {"as_of": as_of}),
-    }  # fmt: skip
+    }
     source = {
         "position": before + 2,
         "event_id": list_event["id"],
@@ -97,8 +108,9 @@ def test_published_lists_keep_gold_and_places(db: str, ratings: Ratings) -> None
     assert [(row["rank"], row["player"], row["gold"]) for row in of_month][:2] == [(1, "anna", 2), (2, "ben", 1)]
     assert [(row["rank"], row["player"]) for row in of_month][2:] == [(None, "cleo")]
     assert [(row["rank"], row["player"], row["points"], row["places"]) for row in of_year] == [
-        (1, "anna", "451", [1, 150, 150, 150]), (2, "ben", "452", [2, 150, 150, 150]),
-    ]  # fmt: skip
+        (1, "anna", "451", [1, 150, 150, 150]),
+        (2, "ben", "452", [2, 150, 150, 150]),
+    ]
 
 
 @pytest.mark.slow
@@ -126,18 +138,22 @@ def test_published_list_shows_its_source(db: str, ratings: Ratings) -> None:
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-03-07")
     table = ratings("standings", MARCH, "--as-published", db=db).stdout.splitlines()
-    month_rows = list(csv.DictReader(io.StringIO(ratings("standings", MARCH, "--as-published", "--format", "csv",
-                                                    db=db).stdout)))  # fmt: skip
-    basic_rows = list(csv.DictReader(io.StringIO(ratings("standings", BASIC, "--as-published", "--format", "csv",
-                                                     db=db).stdout)))  # fmt: skip
+    month_rows = list(
+        csv.DictReader(io.StringIO(ratings("standings", MARCH, "--as-published", "--format", "csv", db=db).stdout))
+    )
+    basic_rows = list(
+        csv.DictReader(io.StringIO(ratings("standings", BASIC, "--as-published", "--format", "csv", db=db).stdout))
+    )
 
     assert table[0] == f"{MARCH}: 8 games"
     assert table[1] == f"under catan-monthly@2008-03, known at position {known_at}"
     assert table[2].startswith(f"Published at position {known_at + 2} by editor, ")
     assert [line.split()[:2] for line in table[4:8]] == [["rank", "player"], ["1", "anna"], ["2", "ben"], ["-", "cleo"]]
     assert [(row["rank"], row["player"], row["gold"]) for row in month_rows] == [
-        ("1", "anna", "2"), ("2", "ben", "1"), ("", "cleo", "0"),
-    ]  # fmt: skip
+        ("1", "anna", "2"),
+        ("2", "ben", "1"),
+        ("", "cleo", "0"),
+    ]
     assert {(row["as_of"], row["known_at"], row["rules"]) for row in month_rows} == {("", str(known_at), "")}
     assert {row["as_of"] for row in basic_rows} == {"2010-03-07T22:59:59.999999Z"}
     assert [row["player"] for row in basic_rows] == ["anna", "ben"]
@@ -148,11 +164,14 @@ def test_published_list_is_chosen_by_time(db: str, ratings: Ratings) -> None:
     places = {day: publish(ratings, db, BASIC, "--as-of", day)["position"] for day in ("2010-03-02", "2010-03-05")}
     places["whole"] = publish(ratings, db, BASIC)["position"]
     list_by_options = {
-        (): "whole", ("--as-of", "2010-03-02"): "2010-03-02", ("--as-of", "2010-03-05"): "2010-03-05",
+        (): "whole",
+        ("--as-of", "2010-03-02"): "2010-03-02",
+        ("--as-of", "2010-03-05"): "2010-03-05",
         ("--as-of", "2010-03-05T23:59:59.999999+01:00"): "2010-03-05",
-        ("--known-at", places["2010-03-05"]): "2010-03-05", ("--known-at", places["whole"] - 1): "2010-03-05",
+        ("--known-at", places["2010-03-05"]): "2010-03-05",
+        ("--known-at", places["whole"] - 1): "2010-03-05",
         ("--known-at", places["2010-03-02"]): "2010-03-02",
-    }  # fmt: skip
+    }
     positions = {
         options: read_published_list(ratings, db, BASIC, *options)["published"]["position"]
         for options in list_by_options

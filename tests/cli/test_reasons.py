@@ -83,11 +83,14 @@ def test_explain_marks_games_not_among_best(ratings: Ratings, create_filled_ledg
     explanation = read_output(ratings, db, "explain", "anna", "youplay-league/L")
 
     assert [(entry["game_id"], entry["change"], entry["why_not"]) for entry in explanation["games"]] == [
-        ("g1", "2", None), ("g2", "0", "not among the best"), ("g3", "6", None), (None, "-1", None),
-    ]  # fmt: skip
+        ("g1", "2", None),
+        ("g2", "0", "not among the best"),
+        ("g3", "6", None),
+        (None, "-1", None),
+    ]
     assert [(term["amount"], term["detail"]) for term in explanation["terms"]] == [
         ("7", "of the best 2 of 3 games, with adjustments"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -106,8 +109,9 @@ def test_explain_shows_tie_break_counts(
     explanation = read_output(ratings, db, "explain", "anna", "youplay-league/L")
 
     assert [(term["term"], term["amount"], term["detail"]) for term in explanation["terms"]] == [
-        ("sum", "2", "of all games"), ("tie-break", amount, detail),
-    ]  # fmt: skip
+        ("sum", "2", "of all games"),
+        ("tie-break", amount, detail),
+    ]
 
 
 @pytest.mark.parametrize("player", ["anna", "ben"])
@@ -130,8 +134,9 @@ def test_standings_without_ranks_note_the_missing_games(
     for options in ((), ("--limit", "1")):
         result = ratings("standings", "youplay-league/L", *options, db=db)
         assert (result.exit_code, result.stderr) == (
-            0, "note: no player has a rank; 'ben' has most games, but: 2 of 3 games; 1 is missing\n",
-        )  # fmt: skip
+            0,
+            "note: no player has a rank; 'ben' has most games, but: 2 of 3 games; 1 is missing\n",
+        )
     for options in (("--format", "json"), ("--format", "csv"), ("--player", "anna")):
         assert ratings("standings", "youplay-league/L", *options, db=db).stderr == ""
     ratings("import", "-", db=db, input=json.dumps(build_league_game("g3", 3, "anna ben")))
@@ -143,10 +148,11 @@ def test_empty_standings_note_the_first_game(ratings: Ratings, create_filled_led
     db = create_filled_ledger(build_list_events())
     result = ratings("standings", "catan-elo/basic", "--as-of", "2001-01-01T00:00Z", db=db)
     assert (result.exit_code, result.stderr) == (
-        0, "note: the first game on catan-elo/basic was at 2010-01-01 21:00:00 Europe/Berlin\n"
+        0,
+        "note: the first game on catan-elo/basic was at 2010-01-01 21:00:00 Europe/Berlin\n"
         "No player is on this ladder: no game played up to 2001-01-01 01:00 Europe/Berlin counts on it "
         "(to see why: ratings explain GAME catan-elo/basic).\n",
-    )  # fmt: skip
+    )
 
 
 def test_explain_justifies_uncounted_games(ratings: Ratings, create_filled_ledger: Callable[..., str]) -> None:
@@ -218,8 +224,9 @@ def test_account_change_shows_moved_ranks(ratings: Ratings, create_filled_ledger
     rank_changes = read_output(ratings, db, "player", "account", "ben", "premium", *options)["changes"]
 
     assert [(row["player"], row["change"], row["rank"]) for row in rank_changes] == [
-        ("anna", "0", [1, 2]), ("ben", "0", [None, 1]),
-    ]  # fmt: skip
+        ("anna", "0", [1, 2]),
+        ("ben", "0", [None, 1]),
+    ]
     table = ratings("player", "account", "ben", "premium", *options, db=db).stdout.splitlines()
     assert [line.split() for line in table[-3:]] == [
         ["player", "before", "change", "after", "rank"],

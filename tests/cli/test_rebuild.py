@@ -85,10 +85,14 @@ def test_status_lists_generations(db: str, ratings: Ratings) -> None:
         (entry["generation"], entry["ladders"], entry["built"], entry["live"]) for entry in read["generations"]
     ] == [(3, 2, 2, True), (2, 2, 1, False), (1, 2, 2, False)]
     assert [read["position"] - entry["position"] for entry in read["generations"]] == [1, 3, 3]
-    assert read["generation"] == {"generation": 3, "position": read["position"] - 1, "behind": 1,
-                                   "finished_at": read["generations"][0]["finished_at"],
-                                   "finished": read["generations"][0]["finished_at"][:19] + "Z",
-                                   "age_seconds": read["age_seconds"]}  # fmt: skip
+    assert read["generation"] == {
+        "generation": 3,
+        "position": read["position"] - 1,
+        "behind": 1,
+        "finished_at": read["generations"][0]["finished_at"],
+        "finished": read["generations"][0]["finished_at"][:19] + "Z",
+        "age_seconds": read["age_seconds"],
+    }
     lines = ratings("status", db=db).stdout.splitlines()
     assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-6])
     assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-5])
@@ -130,18 +134,40 @@ def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
 
     position = read_json(ratings, db, "status")["position"]
     assert [line["event"] for line in lines] == [
-        "reading", "planning", "building", "building", "checking", "promoting", "done"
-    ]  # fmt: skip
+        "reading",
+        "planning",
+        "building",
+        "building",
+        "checking",
+        "promoting",
+        "done",
+    ]
     assert lines[1] == {"event": "planning", "generation": 1, "position": position, "games": 3}
     assert lines[3] == {"event": "building", "ladders_done": 2, "ladders": 2, "standings": 6, "failures": 0}
     assert lines[-1] == {
-        "event": "done", "generation": 1, "position": position, "ladders": 2, "rows": 6, "games": 3, "failures": 0,
-        "unchanged": 0, "differing": 0, "promoted": True,
-    }  # fmt: skip
+        "event": "done",
+        "generation": 1,
+        "position": position,
+        "ladders": 2,
+        "rows": 6,
+        "games": 3,
+        "failures": 0,
+        "unchanged": 0,
+        "differing": 0,
+        "promoted": True,
+    }
     assert json.loads(result.stdout) == {
-        "generation": 1, "position": position, "chain_hash": read_json(ratings, db, "status")["head"].split(":")[1],
-        "ladders": 2, "rows": 6, "games": 3, "failures": [], "unchanged": 0, "differing": [], "promoted": True,
-    }  # fmt: skip
+        "generation": 1,
+        "position": position,
+        "chain_hash": read_json(ratings, db, "status")["head"].split(":")[1],
+        "ladders": 2,
+        "rows": 6,
+        "games": 3,
+        "failures": [],
+        "unchanged": 0,
+        "differing": [],
+        "promoted": True,
+    }
 
 
 def test_json_log_has_failed_ladders(db: str, ratings: Ratings) -> None:
@@ -190,8 +216,13 @@ def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.Mo
 
     assert quiet.stderr == ""
     assert [line.split(" s  ")[1].split(",")[0] for line in result.stderr.splitlines()] == [
-        "reading", "planning", "building", "building", "promoting", "done"
-    ]  # fmt: skip
+        "reading",
+        "planning",
+        "building",
+        "building",
+        "promoting",
+        "done",
+    ]
     assert "building, ladders done 201, ladders 201, standings 402, failures 0" in result.stderr
 
 

@@ -22,10 +22,16 @@ def create_club(ratings: Ratings, url: str) -> None:
     """Create a ledger for chess and catan with games of mira, Jürgen, anouk and María José, the last one of chess."""
     assert ratings("init", "--for", "chess", "--for", "catan", db=url).exit_code == 0
     games = [("c-1", "catan", "mira", "anouk"), ("g-1", "chess", "Jürgen", "María José")]
-    append_lines(ratings, url, *(
-        build_event_line("game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(game_id, *players, game=game))
-        for n, (game_id, game, *players) in enumerate(games, 1)
-    ))  # fmt: skip
+    append_lines(
+        ratings,
+        url,
+        *(
+            build_event_line(
+                "game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(game_id, *players, game=game)
+            )
+            for n, (game_id, game, *players) in enumerate(games, 1)
+        ),
+    )
 
 
 pytestmark = pytest.mark.ledger(make=create_club)
@@ -54,8 +60,9 @@ def read_last_position(ratings: Ratings, db: str) -> int:
 @pytest.mark.slow
 def test_typed_game_is_recorded_and_previewed(db: str, ratings: Ratings) -> None:
     """A game typed at a terminal is recorded like one from arguments, after the preview that --dry-run prints."""
-    preview = ratings("record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José",
-                           "--dry-run", db=db).stdout.split("\n", 1)[1]  # fmt: skip
+    preview = ratings(
+        "record", "--game", "chess", "--game-id", "g-2", "mira", "Jürgen=anouk", "María José", "--dry-run", db=db
+    ).stdout.split("\n", 1)[1]
     before = read_last_position(ratings, db)
     dialogue = [
         (GAME_QUESTION, "\r"),

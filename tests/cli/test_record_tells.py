@@ -31,8 +31,10 @@ def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
     assert changes == compare_points(before, read_all_points(ratings, db), str, str)
     assert len(changes) == 3
     assert (told["appended"], [ladder["ladder"] for ladder in told["ladders"]], told["published"]) == (
-        1, ["galactic-points"], [],
-    )  # fmt: skip
+        1,
+        ["galactic-points"],
+        [],
+    )
 
 
 def test_table_matches_that_of_a_correction(db: str, ratings: Ratings) -> None:
@@ -92,9 +94,11 @@ SCORES = {
     "a tie": (("anna:2=ben:2", "cleo:0"), [("anna", 1, 2), ("ben", 1, 2), ("cleo", 3, 0)]),
     "a known id that ends so": (("cleo:7:3", "ben:1"), [("cleo:7", 1, 3), ("ben", 2, 1)]),
     "a known id without a score": (("cleo:7", "ben"), [("cleo:7", 1, None), ("ben", 2, None)]),
-    "teams": (("--partners", "+", "anna+ben:3", "cleo+cleo:7:1"),
-              [("anna", 1, 3), ("ben", 1, 3), ("cleo", 3, 1), ("cleo:7", 3, 1)]),
-}  # fmt: skip
+    "teams": (
+        ("--partners", "+", "anna+ben:3", "cleo+cleo:7:1"),
+        [("anna", 1, 3), ("ben", 1, 3), ("cleo", 3, 1), ("cleo:7", 3, 1)],
+    ),
+}
 
 
 @pytest.mark.ledger(make=create_small_ledger, store="sqlite")

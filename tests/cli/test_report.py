@@ -17,8 +17,10 @@ REASONS = {"void": "entered twice", "correct": "it was another group | see https
 def a_day(ratings: Ratings, url: str) -> None:
     """Make a ledger with games up to position 9, and then a day of decisions by two people, and two more games."""
     create_ledger(ratings, url, "galactic-points-1", "catan-elo-2009-01")
-    lines = [build_galactic_line(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
-             for n, players in enumerate(["anna ben", "ben cleo", "cleo anna dora", "dora anna"], 1)]  # fmt: skip
+    lines = [
+        build_galactic_line(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
+        for n, players in enumerate(["anna ben", "ben cleo", "cleo anna dora", "dora anna"], 1)
+    ]
     lines += [build_catan_line(f"c-{n}", "anna", "ben", "cleo", at=f"2010-03-0{n}T13:00:00Z") for n in (1, 2, 3)]
     assert ratings("import", "-", db=url, input="".join(lines)).exit_code == 0
     steps: list[tuple[list[str], str | None]] = [
@@ -87,8 +89,13 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
     """The report lists each decision with who made it, why, and which ladders it affected."""
     page = Tables(reported(ratings, db, tmp_path / "day.html"))
     decisions, effects, *_ = page.tables
-    assert page.headings == ["Decisions", "Effects of the decisions", "catan-elo/basic", "catan-elo/rivals-duel",
-                             "galactic-points"]  # fmt: skip
+    assert page.headings == [
+        "Decisions",
+        "Effects of the decisions",
+        "catan-elo/basic",
+        "catan-elo/rivals-duel",
+        "galactic-points",
+    ]
     assert [(row[0], row[2], row[3], row[4]) for row in decisions[1:]] == [
         ("D1", "mira & co", "2 voided: g-1: 1 anna, 2 ben; g-2: 1 ben, 2 cleo", "entered twice"),
         ("D2", "ben", "corrected: c-1: 1 ben, 2 anna, 3 cleo instead of 1 anna, 2 ben, 3 cleo", "wrong way round"),
@@ -97,8 +104,14 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
         ("D5", "ben", "corrected: c-3: group rivals-duel instead of basic", REASONS["correct"]),
     ]
     reached = [(row[0], row[1]) for row in effects[1:]]
-    expected = [("D1", "galactic-points"), ("D2", "catan-elo/basic"), ("D3", "galactic-points"),
-              ("D4", "none"), ("D5", "catan-elo/basic"), ("D5", "catan-elo/rivals-duel")]  # fmt: skip
+    expected = [
+        ("D1", "galactic-points"),
+        ("D2", "catan-elo/basic"),
+        ("D3", "galactic-points"),
+        ("D4", "none"),
+        ("D5", "catan-elo/basic"),
+        ("D5", "catan-elo/rivals-duel"),
+    ]
     assert reached == expected
 
 

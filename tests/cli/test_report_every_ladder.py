@@ -48,8 +48,9 @@ def assert_sums(page: ReportParser, expected: Sequence[tuple[Fraction | None, st
             assert page.read_account(heading)[2] == then, heading
         elif heading.startswith("Points of each game"):
             position = heading.rpartition(" ")[2]
-            total = next(row for row in page.tables[f"How the points add up, known at position {position}"][0]
-                         if row[0] == "sum")  # fmt: skip
+            total = next(
+                row for row in page.tables[f"How the points add up, known at position {position}"][0] if row[0] == "sum"
+            )
             assert page.read_account(heading)[2] == parse_exact_number(total[2]), heading
         elif heading == CHANGED:
             opening, _, closing = page.read_account(heading)
@@ -73,8 +74,13 @@ def count_game_tables(page: ReportParser, ratings: Ratings, db: str, ladder: str
     return len(counted)
 
 
-RENAMED = ("elo-chess/all", "galactic-points", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010",
-           "youplay-wsim/L1")  # fmt: skip
+RENAMED = (
+    "elo-chess/all",
+    "galactic-points",
+    "catan-monthly/7/basic/2010-03",
+    "catan-annual/7/basic/2010",
+    "youplay-wsim/L1",
+)
 NEW = (
     "b5-league/2010-1",
     "catan-open/basic/2010-03",
@@ -84,9 +90,10 @@ NEW = (
 )
 # by ladder, all ids of the reported player
 REPORTED = [
-    *((ladder, ["anna"]) for ladder in LADDERS), *((ladder, ["benno", "ben"]) for ladder in RENAMED),
+    *((ladder, ["anna"]) for ladder in LADDERS),
+    *((ladder, ["benno", "ben"]) for ladder in RENAMED),
     *((ladder, ["eve"]) for ladder in NEW),
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow
@@ -174,11 +181,19 @@ def create_two_seasons(ratings: Ratings, url: str) -> None:
         (Path(folder) / "seasons.toml").write_text(SEASONS_RULESET)
         assert ratings("init", "--no-rules", db=url).exit_code == 0
         assert ratings("rules", "publish", Path(folder) / "seasons.toml", db=url).exit_code == 0
-    append_lines(ratings, url, *(
-        build_event_line("game.recorded", f"2010-0{month}-0{day}T12:00:00Z",
-              **build_game_data(f"g-{month}-{day}", "anna", "ben", game="go", season=f"2010-{month}"))
-        for month in (1, 2) for day in (1, 2)
-    ))  # fmt: skip
+    append_lines(
+        ratings,
+        url,
+        *(
+            build_event_line(
+                "game.recorded",
+                f"2010-0{month}-0{day}T12:00:00Z",
+                **build_game_data(f"g-{month}-{day}", "anna", "ben", game="go", season=f"2010-{month}"),
+            )
+            for month in (1, 2)
+            for day in (1, 2)
+        ),
+    )
 
 
 def test_season_begins_with_carried_over_points(

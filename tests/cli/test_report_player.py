@@ -224,10 +224,17 @@ def test_merged_ids_keep_their_own_points_before(one_db: str, ratings: Ratings, 
 
 def test_corrected_game_may_name_one_person_twice(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A superseded version of a game is shown as written, even if two of its ids are one person now."""
-    with_leaver = build_event_line("game.recorded", "2025-03-20T20:00:00Z", game_id="g-7", game="catan", participants=[
-        {"player": "Anna G.", "place": 1, "status": "abandoned"}, {"player": "benno", "place": 2},
-        {"player": "anna", "place": 1, "status": "substitute", "replaces": "Anna G."},
-    ])  # fmt: skip
+    with_leaver = build_event_line(
+        "game.recorded",
+        "2025-03-20T20:00:00Z",
+        game_id="g-7",
+        game="catan",
+        participants=[
+            {"player": "Anna G.", "place": 1, "status": "abandoned"},
+            {"player": "benno", "place": 2},
+            {"player": "anna", "place": 1, "status": "substitute", "replaces": "Anna G."},
+        ],
+    )
     alone = {"game_id": "g-7", **build_game_data("g-7", "anna", "benno", game="catan")}
     append_lines(
         ratings,
@@ -249,8 +256,9 @@ def test_report_of_player_absent_at_one_position(one_db: str, ratings: Ratings, 
     opening, lines, closing = page.read_account(CHANGED)
     assert [(None, "–"), (closing, "5")] == read_points_and_ranks(page)
     assert (opening, [what.partition(" ")[0] for what, _ in lines]) == (
-        1000, ["g-3:", "g-4:", "g-1:", "g-late:", "g-4:"]
-    )  # fmt: skip
+        1000,
+        ["g-3:", "g-4:", "g-1:", "g-late:", "g-4:"],
+    )
     for game_id in ("g-3", "g-late"):
         run_ok(ratings, "void", game_id, "--reason", "gone", "--by", "mira", db=one_db)
     page = parse_report(ratings, one_db, tmp_path / "2.html", "美咲", LADDER, "--known-at", "9")
@@ -281,9 +289,14 @@ IMPOSSIBLE_REPORTS: list[tuple[list[str], int, str]] = [
     ids=[" ".join(arguments) for arguments, _, _ in IMPOSSIBLE_REPORTS],
 )
 def test_impossible_reports_are_refused(
-    arguments: list[str], code: int, message: str, one_db: str, ratings: Ratings, tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+    one_db: str,
+    ratings: Ratings,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """An impossible report is refused with a suggestion or a reason, and no file is written."""
     monkeypatch.chdir(tmp_path)
     result = ratings("report", "player", "-o", "x.html", *arguments, db=one_db)
@@ -359,8 +372,6 @@ def test_bad_names_file_is_refused_with_the_line(
     """An error in a file of names is refused with its line, and no page is written."""
     names = tmp_path / "names.csv"
     names.write_bytes(content)
-    result = ratings(
-        "report", "player", "anna", LADDER, "--names", names, "-o", tmp_path / "x.html", db=one_db
-    )  # fmt: skip
+    result = ratings("report", "player", "anna", LADDER, "--names", names, "-o", tmp_path / "x.html", db=one_db)
     assert (result.exit_code, message.format(names) in result.stderr) == (2, True), result.stderr
     assert not (tmp_path / "x.html").exists()

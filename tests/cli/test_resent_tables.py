@@ -67,14 +67,20 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
     ("old", "new", "why"),
     [
         ("anna,ben", "ben,anna", "recorded as 1 anna, 2 ben, 3 cara; now 1 ben, 2 anna, 3 cara"),
-        ("2024-03-01T12", "2024-03-01T13",
-         "recorded as played 2024-03-01T12:00:00.000000Z, now played 2024-03-01T13:00:00.000000Z"),
-        ("12:00:00Z,chess,anna,ben", "13:00:00Z,chess,ben,anna",
-         "recorded as 1 anna, 2 ben, 3 cara, played 2024-03-01T12:00:00.000000Z; "
-         "now 1 ben, 2 anna, 3 cara, played 2024-03-01T13:00:00.000000Z"),
+        (
+            "2024-03-01T12",
+            "2024-03-01T13",
+            "recorded as played 2024-03-01T12:00:00.000000Z, now played 2024-03-01T13:00:00.000000Z",
+        ),
+        (
+            "12:00:00Z,chess,anna,ben",
+            "13:00:00Z,chess,ben,anna",
+            "recorded as 1 anna, 2 ben, 3 cara, played 2024-03-01T12:00:00.000000Z; "
+            "now 1 ben, 2 anna, 3 cara, played 2024-03-01T13:00:00.000000Z",
+        ),
         ("cara,Ulm", "cara,Bonn", "the city differs"),
     ],
-)  # fmt: skip
+)
 def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
     """A sheet with another result, time or column is refused with the difference."""
     (message,) = list_conflicts(ratings, db, SHEET.replace(old, new))

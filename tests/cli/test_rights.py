@@ -70,13 +70,16 @@ def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None
         ("GRANT CREATE ON SCHEMA public TO ROLE_writer", "writer", "may create objects in the schema public"),
         ("GRANT UPDATE ON events TO PUBLIC", "PUBLIC", "may UPDATE on events"),
         ("GRANT CREATE ON SCHEMA public TO PUBLIC", "PUBLIC", "may create objects in the schema public"),
-        ("ALTER TABLE ledger_identity OWNER TO ROLE_writer", "writer",
-         "owns ledger_identity, but ROLE_owner owns the other tables"),
+        (
+            "ALTER TABLE ledger_identity OWNER TO ROLE_writer",
+            "writer",
+            "owns ledger_identity, but ROLE_owner owns the other tables",
+        ),
         ("REVOKE DELETE ON generations FROM ROLE_rebuilder", "rebuilder", "lacks DELETE on generations"),
         ("REVOKE SELECT ON live_ladders FROM ROLE_writer", "writer", "lacks SELECT on live_ladders"),
         ("REVOKE CONNECT ON DATABASE DATABASE_ FROM ROLE_dashboard", "dashboard", "lacks CONNECT on the database"),
     ],
-)  # fmt: skip
+)
 def test_doctor_remedy_fixes_each_right(statement: str, who: str, what: str, roles: Roles, ratings: Ratings) -> None:
     """`doctor` names each excess or missing right, and its remedy puts the rights in order."""
     roles.execute(statement)

@@ -58,7 +58,7 @@ POOL = {
     "two tied first": (["a=b", "c"], ["100", "100", "-200"], "0"),
     "two tied last": (["a", "b=c"], ["260", "-130", "-130"], "0"),
     "all tied": (["a=b=c"], ["0", "0", "0"], "0"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("places", "changes", "burned"), POOL.values(), ids=POOL)
@@ -85,8 +85,9 @@ def test_bonus_is_minted_after_600_seconds(seconds: int, bonus: int, tmp_path: P
     append_lines(ratings, db, build_galactic_line("g-1", participants=participants))
 
     assert read_changes_and_accounts(ratings, db, "g-1", GALACTIC) == (
-        {"a": "160", "b": str(bonus - 160)}, {"minted": str(-bonus), "burned": "0"},
-    )  # fmt: skip
+        {"a": "160", "b": str(bonus - 160)},
+        {"minted": str(-bonus), "burned": "0"},
+    )
 
 
 def test_dust_burns_only_with_two_winners(tmp_path: Path, ratings: Ratings) -> None:
@@ -133,9 +134,11 @@ def league_db(copied_file: Callable[..., str]) -> str:
 def test_win_in_time_ends_on_102(league_db: str, ratings: Ratings) -> None:
     """From 95 points, a win within time with one of three victory points kept ends on 102 points."""
     append_lines(
-        ratings, league_db, *build_adjustments(SEASON, 100, richie=95),
+        ratings,
+        league_db,
+        *build_adjustments(SEASON, 100, richie=95),
         build_b5_line("g-1", "richie 20 1 +", "human 15 2", "narn 12 0", "minbari 9 0", within_time=True),
-    )  # fmt: skip
+    )
     changes, accounts = read_changes_and_accounts(ratings, league_db, "g-1", SEASON)
 
     # antes 9 + 10 + 10 + 10 = 39; the shares are 15, 11, 7 and 3
@@ -264,16 +267,22 @@ def test_documented_example_scores_as_written(lists_db: str, ratings: Ratings) -
 
     assert {player["player"]: player["change"] for player in players} == {"a": "8", "b": "5", "c": "-13"}
     assert {(player["player"], term["term"]): term["amount"] for player in players for term in player["terms"]} == {
-        ("a", "vs b"): "2", ("a", "vs c"): "6", ("b", "vs a"): "-2", ("b", "vs c"): "7", ("c", "vs a"): "-6",
+        ("a", "vs b"): "2",
+        ("a", "vs c"): "6",
+        ("b", "vs a"): "-2",
+        ("b", "vs c"): "7",
+        ("c", "vs a"): "-6",
         ("c", "vs b"): "-7",
-    }  # fmt: skip
+    }
 
 
 LARGEST_EXCHANGES = {
-    "two": (["low", "b"], {"b": 4000}, "8"), "four": (["low", "b", "c", "d"], {"b": 4000, "c": 4000, "d": 4000}, "24"),
-    "two equals": (["low", "b"], {}, "4"), "a tie of equals": (["low=b"], {}, "0"),
+    "two": (["low", "b"], {"b": 4000}, "8"),
+    "four": (["low", "b", "c", "d"], {"b": 4000, "c": 4000, "d": 4000}, "24"),
+    "two equals": (["low", "b"], {}, "4"),
+    "a tie of equals": (["low=b"], {}, "0"),
     "a tie with the best": (["low=b"], {"b": 4000}, "4"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("places", "points", "change"), LARGEST_EXCHANGES.values(), ids=LARGEST_EXCHANGES)

@@ -66,9 +66,10 @@ def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
 
     assert (found["version"], found["versions"], found["known_at"]) == ("2", ["1", "2", "3", "4", "5"], 5)
     assert stretches(found) == [
-        ("1", "1900-01-01", "2010-01-01", 1, "b1"), ("5", "2010-01-01", "2020-01-01", 5, "b5"),
+        ("1", "1900-01-01", "2010-01-01", 1, "b1"),
+        ("5", "2010-01-01", "2020-01-01", 5, "b5"),
         ("2", "2020-01-01", None, 2, "b2"),
-    ]  # fmt: skip
+    ]
     assert list(found["timeline"][0]) == ["version", "from", "until", "position", "recorded_at", "by"]
     assert found["timeline"][0]["recorded_at"] == "2025-06-15T12:00:00.000000Z"
     assert [(line["version"], line["position"], line["why"]) for line in found["never_in_force"]] == [
@@ -96,10 +97,12 @@ def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
 @pytest.mark.parametrize(
     ("ruleset_id", "told"),
     [
-        ("catan-elo", "Running points carry over"), ("catan-monthly", "its last counted game"),
-        ("youplay-league", "its last counted game"), ("catan-annual", "the version in force at its end"),
+        ("catan-elo", "Running points carry over"),
+        ("catan-monthly", "its last counted game"),
+        ("youplay-league", "its last counted game"),
+        ("catan-annual", "the version in force at its end"),
     ],
-)  # fmt: skip
+)
 def test_rules_show_says_what_carries_over(ruleset_id: str, told: str, tmp_path: Path, ratings: Ratings) -> None:
     """`rules show` says for each kind of list what becomes of points and ranks between versions."""
     name = str(tmp_path / "shipped.db")
@@ -113,8 +116,10 @@ def test_known_at_hides_later_versions(db: str, ratings: Ratings) -> None:
     listed = json.loads(ratings("rules", "list", "--known-at", 1, "--format", "json", db=db).stdout)
 
     assert [line[:3] for line in stretches(then)] == [
-        ("1", "1900-01-01", "2010-01-01"), ("3", "2010-01-01", "2020-01-01"), ("2", "2020-01-01", None),
-    ]  # fmt: skip
+        ("1", "1900-01-01", "2010-01-01"),
+        ("3", "2010-01-01", "2020-01-01"),
+        ("2", "2020-01-01", None),
+    ]
     assert (then["known_at"], then["never_in_force"]) == (3, [])
     assert [(row["version"], row["in_force"]) for row in listed] == [("house-elo@1", "yes")]
     assert ratings("rules", "show", "house-elo@2", "--known-at", 1, db=db).exit_code == 2
@@ -145,11 +150,16 @@ def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
 
     listed = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
     assert [(row["version"], row["in_force"], row["withdrawn"]) for row in listed][:3] == [
-        ("house-elo@1", "no", None), ("house-elo@2", "no", 6), ("house-elo@3", "no", None),
-    ]  # fmt: skip
+        ("house-elo@1", "no", None),
+        ("house-elo@2", "no", 6),
+        ("house-elo@3", "no", None),
+    ]
     assert ratings("rules", "list", db=db).stdout.splitlines()[2].split()[:4] == [
-        "house-elo@2", "pairwise-elo/1", "2020-01-01", "withdrawn",
-    ]  # fmt: skip
+        "house-elo@2",
+        "pairwise-elo/1",
+        "2020-01-01",
+        "withdrawn",
+    ]
     found = shown(ratings, db)
     assert (found["version"], found["versions"]) == ("5", ["1", "3", "4", "5"])
     assert ("2", queried) in [(line["version"], line["why"]) for line in found["never_in_force"]]
@@ -173,7 +183,7 @@ def test_ruleset_withdrawn_altogether_is_shown_as_such(db: str, ratings: Ratings
     )
     assert {row["withdrawn"] for row in json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)} == {
         *range(6, 11)
-    }  # fmt: skip
+    }
 
 
 def test_version_published_again_is_live(db: str, ratings: Ratings) -> None:

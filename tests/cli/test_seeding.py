@@ -168,8 +168,10 @@ def test_seeds_need_a_ladder_with_running_points(ratings: Ratings, one_db: str) 
     ladders = ("elo-go/all", "galactic-points/x", "catan-monthly/b/basic/2024-01", "galactic-points")
     events = [build_event("player.seeded", ladder=ladder, **state) for ladder in ladders]
     assert import_events(ratings, one_db, *events) == [
-        (1, "unknown-ladder"), (2, "unknown-ladder"), (3, "ladder-not-adjustable")
-    ]  # fmt: skip
+        (1, "unknown-ladder"),
+        (2, "unknown-ladder"),
+        (3, "ladder-not-adjustable"),
+    ]
 
 
 def test_seed_after_first_counted_game_is_refused(ratings: Ratings, db: str) -> None:
@@ -207,8 +209,16 @@ def test_seed_after_first_counted_game_is_refused(ratings: Ratings, db: str) -> 
 
 def test_renamed_ids_need_equal_seeds(ratings: Ratings, db: str) -> None:
     """Ids with different seeds cannot become one person; ids with equal seeds can, and can be separated again."""
-    assert import_events(ratings, db, build_seed("anna", "1650", "s-1"), build_seed("anne", "1651", "s-2"),
-                 build_seed("ann", "1650", "s-3", games=0)) == []  # fmt: skip
+    assert (
+        import_events(
+            ratings,
+            db,
+            build_seed("anna", "1650", "s-1"),
+            build_seed("anne", "1651", "s-2"),
+            build_seed("ann", "1650", "s-3", games=0),
+        )
+        == []
+    )
     rename = build_event("player.renamed", "r-1", player="anna", new_player="anne")
     assert import_events(ratings, db, rename) == [(1, "seeds-differ")]
     assert import_events(ratings, db, build_event("player.renamed", "r-2", player="anna", new_player="ann")) == []
@@ -217,8 +227,16 @@ def test_renamed_ids_need_equal_seeds(ratings: Ratings, db: str) -> None:
     assert import_events(ratings, db, build_event("player.renamed", player="anne", new_player="anna")) == [
         (1, "seeds-differ")
     ]
-    assert import_events(ratings, db, build_event("event.voided", id="r-2", reason="r"),
-                 build_event("event.voided", id="s-2", reason="r"), rename) == []  # fmt: skip
+    assert (
+        import_events(
+            ratings,
+            db,
+            build_event("event.voided", id="r-2", reason="r"),
+            build_event("event.voided", id="s-2", reason="r"),
+            rename,
+        )
+        == []
+    )
     # a withdrawn seed can return only if the person has no other seed
     void = next(row["id"] for row in list_events(ratings, db) if row["data"].get("id") == "s-2")
     assert import_events(ratings, db, build_event("event.voided", id=void, reason="r")) == [(1, "seed-exists")]
@@ -268,11 +286,12 @@ class SeedOracle:
         """Return the seeds of a person that are in force, or the withdrawn ones."""
         live_events = self.list_live_events()
         return [
-            (event["data"]["state"], event["data"].get("games", 0)) for event in self.log
+            (event["data"]["state"], event["data"].get("games", 0))
+            for event in self.log
             if event["type"] == "player.seeded"
             and self.find_person(event["data"]["player"]) == self.find_person(player)
             and (event in live_events) == live
-        ]  # fmt: skip
+        ]
 
     def find_code(self, new: Event) -> str | None:
         data = new["data"]
@@ -281,9 +300,11 @@ class SeedOracle:
             return "seeds-differ" if len(seeds) == 2 and seeds[0] != seeds[1] else None
         if new["type"] == "player.seeded":
             played = {
-                self.find_person(seat["player"]) for event in self.log if event["type"] == "game.recorded"
+                self.find_person(seat["player"])
+                for event in self.log
+                if event["type"] == "game.recorded"
                 for seat in event["data"]["participants"]
-            }  # fmt: skip
+            }
             if self.list_seeds(data["player"]):
                 return "seed-exists"
             if self.find_person(data["player"]) in played and not self.list_seeds(data["player"], live=False):
@@ -324,8 +345,11 @@ def draw_event(random: Random, count: int, oracle: SeedOracle, players: list[str
         return build_event("event.voided", f"e-{count}", id=random.choice(live)["id"], reason="r")
     if what == "rename":
         player, new_player = random.sample(players, 2)
-        met = [{*(seat["player"] for seat in event["data"]["participants"])} for event in oracle.log
-               if event["type"] == "game.recorded"]  # fmt: skip
+        met = [
+            {*(seat["player"] for seat in event["data"]["participants"])}
+            for event in oracle.log
+            if event["type"] == "game.recorded"
+        ]
         people = [{oracle.find_person(name) for name in names} for names in met]
         pair = {oracle.find_person(player), oracle.find_person(new_player)}
         named = any(player in json.dumps(event["data"]) for event in oracle.log)

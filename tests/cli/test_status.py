@@ -86,8 +86,12 @@ def test_without_stored_standings_nothing_has_an_age(db: str, ratings: Ratings) 
     status = read_status(ratings, db)
 
     assert [status[name] for name in ("age_seconds", "behind", "stale", "runs", "rules_missing")] == [
-        None, None, [], {}, [],
-    ]  # fmt: skip
+        None,
+        None,
+        [],
+        {},
+        [],
+    ]
     assert "problems" not in status
     assert list_problems(ratings, db, "--no-failures") == []
     assert list_problems(ratings, db, "--max-age", "26h") == ["nothing-stored"]
@@ -111,9 +115,12 @@ def test_age_counts_from_last_rebuild(db: str, ratings: Ratings, monkeypatch: py
     assert (last["result"], last["position"], last["message"]) == ("done", status["position"] - 1, None)
     assert re.search(r"^age +26 hours$", ratings("status", db=db).stdout, re.MULTILINE)
     for options, reasons in {
-        ("--max-age", "27h"): [], ("--max-age", "26h"): ["too-old"], ("--max-age", "1d"): ["too-old"],
-        ("--max-age", "90m", "--max-behind", "0"): ["too-old", "too-far-behind"], ("--max-behind", "1"): [],
-    }.items():  # fmt: skip
+        ("--max-age", "27h"): [],
+        ("--max-age", "26h"): ["too-old"],
+        ("--max-age", "1d"): ["too-old"],
+        ("--max-age", "90m", "--max-behind", "0"): ["too-old", "too-far-behind"],
+        ("--max-behind", "1"): [],
+    }.items():
         assert list_problems(ratings, db, *options) == reasons
 
 
@@ -172,14 +179,17 @@ def test_failed_ladders_are_stale(
     status = read_status(ratings, db)
 
     assert [(stale["ladder"], stale["behind"], stale["why"]) for stale in status["stale"]] == [
-        (THREE_TO_FOUR, 1, "failed"), (ALL, 1, "failed"),
-    ]  # fmt: skip
+        (THREE_TO_FOUR, 1, "failed"),
+        (ALL, 1, "failed"),
+    ]
     assert all("of the rule" in stale["message"] for stale in status["stale"])
     assert (status["generation"]["behind"], status["behind"]) == (0, 1)
     assert status["age_seconds"] >= 72 * HOUR_SECONDS
     assert list_problems(ratings, db, "--max-age", "26h", "--max-behind", 0, "--no-failures") == [
-        "too-old", "too-far-behind", "failed",
-    ]  # fmt: skip
+        "too-old",
+        "too-far-behind",
+        "failed",
+    ]
     assert f"the rule failed for {THREE_TO_FOUR}" in status["runs"]["rebuild"]["last_failure"]["message"]
     rows = json.loads(ratings("doctor", "--format", "json", db=db).stdout)
     doctor = {row["what"]: row for row in rows if row["state"] == "WRONG"}
@@ -205,8 +215,9 @@ def test_ladder_failing_in_first_rebuild_is_never_built(
     break_rule(True)
     assert ratings("rebuild", db=db).exit_code == 1
     assert [(stale["ladder"], stale["position"], stale["why"]) for stale in read_status(ratings, db)["stale"]] == [
-        (THREE_TO_FOUR, None, "failed"), (ALL, None, "failed"),
-    ]  # fmt: skip
+        (THREE_TO_FOUR, None, "failed"),
+        (ALL, None, "failed"),
+    ]
     assert "stale              elo-chess: never built, its rule failed: " in ratings("status", db=db).stdout
     assert list_problems(ratings, db, "--max-behind", 1) == ["too-far-behind"]
 
@@ -239,8 +250,10 @@ def test_dates_after_now_are_failures(db: str, ratings: Ratings, monkeypatch: py
     status = read_status(ratings, db)
 
     assert [(dated["kind"], dated["name"]) for dated in status["dated_ahead"]] == [
-        ("run", "a run of verify"), ("run", "a run of rebuild"), ("generation", "generation 1 of the stored standings"),
-    ]  # fmt: skip
+        ("run", "a run of verify"),
+        ("run", "a run of rebuild"),
+        ("generation", "generation 1 of the stored standings"),
+    ]
     for check in (("--no-failures",), ("--max-age", "26h"), ("--max-behind", 5)):
         assert list_problems(ratings, db, *check) == ["dated-ahead"] * 3
     message = ratings("status", "--no-failures", db=db).stderr.splitlines()[0]
@@ -282,8 +295,14 @@ def test_failure_after_a_run_dated_ahead_is_reported(
 @pytest.fixture
 def db_without_rule(db: str) -> str:
     """A ledger with a ruleset whose rule belongs to a package that is not installed."""
-    data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
-            "scope": {"game": ["darts", "chess"]}, "params": {}}  # fmt: skip
+    data = {
+        "id": "darts",
+        "version": "1",
+        "rule": "gone/1",
+        "effective_from": "2000-01-01",
+        "scope": {"game": ["darts", "chess"]},
+        "params": {},
+    }
     append_drafts(db, build_draft(build_event("ruleset.published", "1970-01-01T00:00:00Z", "darts", **data)))
     return db
 
@@ -345,8 +364,9 @@ def test_successful_jobs_are_reported(db: str, ratings: Ratings) -> None:
     runs = read_status(ratings, db)["runs"]
 
     assert [(kind, run["last"]["result"], run["last_failure"]) for kind, run in runs.items()] == [
-        ("rebuild", "done", None), ("verify", "done", None),
-    ]  # fmt: skip
+        ("rebuild", "done", None),
+        ("verify", "done", None),
+    ]
     assert runs["verify"]["last"]["details"]["checked"]["events"] == 2
     assert list_problems(ratings, db, "--no-failures") == []
 
@@ -471,9 +491,11 @@ def test_metrics_match_the_status(db: str, ratings: Ratings, break_rule: Callabl
     assert result.exit_code == 1
     plain = {name.removeprefix("ratings_"): value for (name, labels), value in samples.items() if not labels}
     assert {
-        "head_position": status["position"], "standings_behind_events": 1, "missing_rules": 0,
+        "head_position": status["position"],
+        "standings_behind_events": 1,
+        "missing_rules": 0,
         "head_recorded_timestamp_seconds": parse_instant(status["recorded"]) // 1_000_000,
-    }.items() <= plain.items()  # fmt: skip
+    }.items() <= plain.items()
     assert {
         ("ratings_events_total", 'type="game.recorded"'): 2,
         ("ratings_stale_ladders", 'why="failed"'): 2,
@@ -481,10 +503,12 @@ def test_metrics_match_the_status(db: str, ratings: Ratings, break_rule: Callabl
         ("ratings_run_result", 'kind="rebuild",result="failed"'): 1,
         ("ratings_run_result", 'kind="rebuild",result="done"'): 0,
         ("ratings_run_result", 'kind="verify",result="done"'): 1,
-        ("ratings_run_last_success_started_timestamp_seconds", 'kind="rebuild"'):
-            parse_instant(last["last_success"]["started"]) // 1_000_000,
+        ("ratings_run_last_success_started_timestamp_seconds", 'kind="rebuild"'): parse_instant(
+            last["last_success"]["started"]
+        )
+        // 1_000_000,
         ("ratings_ledger_info", f'ledger_id="{status["ledger_id"]}"'): 1,
-    }.items() <= samples.items()  # fmt: skip
+    }.items() <= samples.items()
     assert ("ratings_run_last_failure_age_seconds", 'kind="rebuild"') in samples
     assert ("ratings_run_last_failure_age_seconds", 'kind="verify"') not in samples
 
@@ -502,5 +526,11 @@ def test_metrics_escape_odd_characters(tmp_path: Path, ratings: Ratings) -> None
 def test_age_is_formatted_in_a_fitting_unit() -> None:
     """An age is shown in the largest unit in which it is at least 2."""
     assert [format_age(seconds) for seconds in (0, 59, 60, 7_199, 7_200, 259_199, 259_200)] == [
-        "less than a minute", "less than a minute", "1 minute", "119 minutes", "2 hours", "71 hours", "3 days",
-    ]  # fmt: skip
+        "less than a minute",
+        "less than a minute",
+        "1 minute",
+        "119 minutes",
+        "2 hours",
+        "71 hours",
+        "3 days",
+    ]

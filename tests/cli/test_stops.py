@@ -83,8 +83,10 @@ def test_every_error_comes_whole_from_a_worker() -> None:
     """Every kind of error can be handed on by a worker process, with all that it says."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LedgerError)]
     for error in [kind("here", "there") for kind in kinds if kind not in (Unknown, RuleFailed)] + [
-        Unknown("player-unknown", "nobody"), RuleFailed("it failed", "elo/all"), BadArgument("wrong", "since"),
-    ]:  # fmt: skip
+        Unknown("player-unknown", "nobody"),
+        RuleFailed("it failed", "elo/all"),
+        BadArgument("wrong", "since"),
+    ]:
         handed = pickle.loads(pickle.dumps(error))
         assert (type(handed), str(handed), vars(handed)) == (type(error), str(error), vars(error))
 

@@ -50,8 +50,10 @@ def test_edits_become_decisions(club: Club) -> None:
          "was": None, "is": "1 Dora, 2 Anna"},
     ]  # fmt: skip
     assert club.list_events(before) == [
-        ("game.voided", "2024-11-23-1"), ("game.corrected", "2024-11-22-2"), ("game.recorded", "2024-11-30-1"),
-    ]  # fmt: skip
+        ("game.voided", "2024-11-23-1"),
+        ("game.corrected", "2024-11-22-2"),
+        ("game.recorded", "2024-11-30-1"),
+    ]
     decisions = read_json(club.ratings, club.db, "log", "--type", "game.voided", "--type", "game.corrected")["rows"]
     assert {row["data"]["reason"] for row in decisions} == {"checked"}
     assert (report["appended"], report["existing"]) == (3, 1)
@@ -76,9 +78,11 @@ def test_inserted_row_keeps_other_ids(club: Club, ratings: Ratings, tmp_path: Pa
 
     assert count_differences(report) == {"new": 1, "reordered": 2}
     assert club.list_games() == {
-        "2024-11-22-3": "Dora Anna Ben", "2024-11-22-1": "Anna Ben Cleo", "2024-11-22-2": "Ben Anna Cleo",
+        "2024-11-22-3": "Dora Anna Ben",
+        "2024-11-22-1": "Anna Ben Cleo",
+        "2024-11-22-2": "Ben Anna Cleo",
         "2024-11-23-1": "Cleo Anna Dora",
-    }  # fmt: skip
+    }
     fresh = Club(ratings, str(tmp_path / "fresh.db"), tmp_path / "fresh")
     create_catan_ledger(ratings, fresh.db)
     fresh.import_sheet(*rows)

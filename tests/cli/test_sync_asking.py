@@ -39,9 +39,13 @@ def test_decisions_without_terminal_need_yes(one_club: Club) -> None:
     before = one_club.head
     report = one_club.sync(*EDITED, more=[], code=1)
     assert report["rejected"] == [
-        {"file": str(one_club.folder / "club.csv"), "line": None, "code": "not-confirmed",
-         "message": "2 recorded games would be changed; pass --yes to confirm, or --dry-run to see how"}
-    ]  # fmt: skip
+        {
+            "file": str(one_club.folder / "club.csv"),
+            "line": None,
+            "code": "not-confirmed",
+            "message": "2 recorded games would be changed; pass --yes to confirm, or --dry-run to see how",
+        }
+    ]
     assert (count_differences(report), one_club.head) == ({"changed": 1, "vanished": 1}, before)
     assert count_differences(one_club.sync(*ROWS, "2024-11-30,Anna,Ben,", more=[])) == {"new": 1}
 
@@ -89,11 +93,12 @@ def test_many_differences_are_counted(one_club: Club) -> None:
     result = one_club.ratings("import", file, *SET, "--sync", db=one_club.db)
     lines = result.stdout.splitlines()
     assert lines[:5] == [
-        "club.csv: 25 new", "",
+        "club.csv: 25 new",
+        "",
         "what  game          line  was  is",
         "new   2024-10-01-1     5       1 Anna, 2 Ben, 3 Cleo",
         "new   2024-10-02-1     6       1 Anna, 2 Ben, 3 Cleo",
-    ]  # fmt: skip
+    ]
     assert lines[23:26] == [
         "... and 5 more (--format json lists them)",
         "",

@@ -105,7 +105,7 @@ def run_import(ratings: Ratings, db: str, *arguments: object) -> dict[str, Any]:
 
 def check_step(
     ratings: Ratings, db: str, file: Path, fresh: str, was: Sheet, now: Sheet, has_ids: bool, before: int
-) -> int:  # fmt: skip
+) -> int:
     """Sync an edited sheet into a ledger with the head `before`, compare the ladders, and return the new head."""
     file.write_text(format_sheet(now, has_ids), encoding="utf-8")
     first = run_import(ratings, db, file, "--sync", "--yes", "--reason", "edited")

@@ -19,9 +19,11 @@ Datum;Spieler;Platz;Bemerkung
 FEBRUARY = "Datum;Spieler;Platz\n05.02.2024;Anna;1\n05.02.2024;Johanna;2\n"
 TABLE_OPTIONS = ("--set", "game=chess", "--map", "Bemerkung=")
 PROFILE = {
-    "layout": "rows", "dates": "dmy", "set": {"game": "chess"},
+    "layout": "rows",
+    "dates": "dmy",
+    "set": {"game": "chess"},
     "columns": {"Datum": "occurred_at", "Spieler": "player", "Platz": "place", "Bemerkung": ""},
-}  # fmt: skip
+}
 
 
 def create_chess_ledger(ratings: Ratings, url: str) -> None:
@@ -75,8 +77,9 @@ def test_options_override_the_profile(one_db: str, ratings: Ratings, profile_pat
     """Options override the profile, column by column and value by value."""
     profile_path.write_text(
         'dates = "mdy"\nzone = "Asia/Tokyo"\n[set]\ngame = "go"\ncity = "Bonn"\n[columns]\nbemerkung = "city"\n'
-        '[aliases]\nAnna = "Ole"\nJohanna = "Ida"\n', encoding="utf-8",
-    )  # fmt: skip
+        '[aliases]\nAnna = "Ole"\nJohanna = "Ida"\n',
+        encoding="utf-8",
+    )
     aliases_file = profile_path.with_suffix(".txt")
     aliases_file.write_text("Anna = Zoe", encoding="utf-8")
     options = ("--dates", "dmy", "--zone", "UTC", *TABLE_OPTIONS, "--aliases", aliases_file)
@@ -111,8 +114,12 @@ def test_sheet_of_a_spreadsheet_is_kept(one_db: str, ratings: Ratings, profile_p
     options = ("--set", "game=chess", "--ties", "/", "--save-profile", profile_path)
     assert ratings("import", path, *options, db=one_db).exit_code == 0
     assert parse_profile(profile_path) == {
-        "sheet": "Blitz", "layout": "places", "ties": "/", "columns": {"Date": "occurred_at"}, "set": {"game": "chess"},
-    }  # fmt: skip
+        "sheet": "Blitz",
+        "layout": "places",
+        "ties": "/",
+        "columns": {"Date": "occurred_at"},
+        "set": {"game": "chess"},
+    }
 
 
 @pytest.mark.parametrize("option", ["--preview", "--dry-run"])

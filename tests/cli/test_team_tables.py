@@ -62,8 +62,9 @@ def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]
     assert result.exit_code == 0, result.stderr
     rows = read_json(ratings, url, "games")["rows"]
     assert [[participant["player"] for participant in game["participants"]] for game in rows] == [
-        ["anna", "ben", "cleo", "dora"], ["anna", "cleo", "dora"],
-    ]  # fmt: skip
+        ["anna", "ben", "cleo", "dora"],
+        ["anna", "cleo", "dora"],
+    ]
     again = ratings("import", table, "--profile", profile, "--preview", db=url)
     assert "1 anna & ben (3), 2 cleo & dora (1)\n" in again.stdout
     assert "2 games of tennis, 2024-11-22 to 2024-11-23, 2 of teams, 4 players\n" in again.stdout

@@ -183,7 +183,7 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
         (("whatif", "FILE", "--ladder", "nope"), "nope"),
         (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is not a ladder"),
     ],
-)  # fmt: skip
+)
 def test_wrong_arguments_name_the_right_ones(
     arguments: tuple[str, ...], message: str, db: str, ratings: Ratings
 ) -> None:
@@ -212,9 +212,12 @@ def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
     )
     process = subprocess.run(
         [sys.executable, "-c", program, "--db", db, "diff", "3", "now", CLUB],
-        capture_output=True, text=True, check=True, env={"PATH": "", "TERM": "dumb"},
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "", "TERM": "dumb"},
         cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+    )
     (compared,) = read_json(ratings, db, "diff", 3, "now", CLUB)["ladders"]
     assert max(map(len, process.stdout.splitlines())) <= 80
     assert all(f"{float(Fraction(row['after'])):.6f}" in process.stdout for row in compared["rows"])

@@ -100,7 +100,7 @@ COMMANDS = {
     "league join": Done("league join spring gus", "league show spring"),
     "league join, the last": Done("league join autumn gus", "league show autumn"),
     "league schedule": Done("league schedule drawn", "league show drawn"),
-}  # fmt: skip
+}
 # a version of rules, an adjustment, and a rename, in the order of the log
 DECIDED = [("version", "v2"), ("ladder", "galactic-points"), ("player", "Anna G.")]
 ASKED = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
@@ -157,9 +157,13 @@ def undone(ratings: Ratings, db: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("done", COMMANDS.values(), ids=COMMANDS)
 def test_undo_restores_what_was_before(
-    done: Done, copied: Callable[..., str], stocked_digests: dict[str, str], ratings: Ratings, tmp_path: Path,
+    done: Done,
+    copied: Callable[..., str],
+    stocked_digests: dict[str, str],
+    ratings: Ratings,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """Given any command that records something, undo restores what was before it, and undone itself what was after."""
     db = copied(stocked)
     monkeypatch.chdir(tmp_path)

@@ -74,8 +74,9 @@ class History:
         assert ratings("init", "--no-rules", db=db).exit_code == 0
         for name, game, by in (("duels", "catan", ""), ("league", "go", '"league"')):
             params = "start = 1000\nk_total = 32\nscale = 400"
-            text = RULES.format(name=name, version="1", rule="pairwise-elo/1", since="1900-01-01", game=game, by=by,
-                                params=params)  # fmt: skip
+            text = RULES.format(
+                name=name, version="1", rule="pairwise-elo/1", since="1900-01-01", game=game, by=by, params=params
+            )
             self.write_file("rules.toml", text)
             result = ratings("rules", "publish", folder / "rules.toml", db=db)
             assert result.exit_code == 0, result
@@ -226,9 +227,14 @@ class History:
     def publish_rules(self) -> bool:
         self.last += 1
         text = RULES.format(
-            name="duels", version=f"v{self.last}", rule="pairwise-elo/1", since=self.choose_day(), game="catan", by="",
+            name="duels",
+            version=f"v{self.last}",
+            rule="pairwise-elo/1",
+            since=self.choose_day(),
+            game="catan",
+            by="",
             params=f"start = 1000\nk_total = {self.random.choice((16, 64))}\nscale = 400",
-        )  # fmt: skip
+        )
         return self.run("rules", "publish", self.write_file("new.toml", text))
 
     def create(self) -> bool:

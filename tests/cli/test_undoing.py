@@ -41,8 +41,9 @@ scale = 400
 
 def build_table(*games: str) -> str:
     """Return a table with games of anna, ben and cleo."""
-    return HEADER + "".join(f"{name},2010-03-0{n}T12:00:00Z,catan,basic,anna,ben,cleo\n" for n, name in
-                            enumerate(games, 1))  # fmt: skip
+    return HEADER + "".join(
+        f"{name},2010-03-0{n}T12:00:00Z,catan,basic,anna,ben,cleo\n" for n, name in enumerate(games, 1)
+    )
 
 
 def create_undo_ledger(ratings: Ratings, url: str) -> None:

@@ -80,8 +80,9 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
     assert ratings("verify", db=store) == (0, "", "")
     report = json.loads(ratings("verify", "--format", "json", db=store).stdout)
     assert (report["findings"], sorted(report["checked"])) == (
-        [], ["events", "guards", "hashes", "ladders", "lists", "objects"],
-    )  # fmt: skip
+        [],
+        ["events", "guards", "hashes", "ladders", "lists", "objects"],
+    )
     assert status(ratings, store)["generation"]["behind"] == 0
 
 
@@ -253,10 +254,17 @@ def test_good_ruleset_file_passes_the_check(db: str, tmp_path: Path, ratings: Ca
 def test_json_ruleset_equals_toml_ruleset(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """A ruleset given as JSON is the same as the one given as TOML."""
     (tmp_path / "chess.toml").write_text(CHESS)
-    (tmp_path / "chess.json").write_text(json.dumps({
-        "id": "chess", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["chess"]},
-        "params": {"k_per_pair": 8},
-    }))  # fmt: skip
+    (tmp_path / "chess.json").write_text(
+        json.dumps(
+            {
+                "id": "chess",
+                "version": "1",
+                "rule": "pairwise-elo/1",
+                "scope": {"game": ["chess"]},
+                "params": {"k_per_pair": 8},
+            }
+        )
+    )
     ratings("rules", "publish", tmp_path / "chess.toml", db=db)
 
     assert "already published" in ratings("rules", "publish", tmp_path / "chess.json", db=db).stdout

@@ -89,11 +89,14 @@ def test_another_history_is_a_finding(db: str, since: str, ratings: Ratings) -> 
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize(("statement", "code"), [
-    ("UPDATE events SET recorded_by = 'eve' WHERE position = {}", "column"),
-    ("UPDATE events SET record = replace(record, 'anna', 'eve') WHERE position = {}", "leaf-hash"),
-    ("UPDATE events SET chain_hash = leaf_hash WHERE position = {}", "chain-hash"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("UPDATE events SET recorded_by = 'eve' WHERE position = {}", "column"),
+        ("UPDATE events SET record = replace(record, 'anna', 'eve') WHERE position = {}", "leaf-hash"),
+        ("UPDATE events SET chain_hash = leaf_hash WHERE position = {}", "chain-hash"),
+    ],
+)
 def test_altered_events_are_found(db: str, since: str, statement: str, code: str, ratings: Ratings) -> None:
     """An altered event is found by `verify --since` only if it is new, and by a full `verify` always."""
     position = int(since.partition(":")[0])

@@ -135,9 +135,12 @@ def test_exports_that_say_themselves_what_is_voided_are_not_noted(db: str, tmp_p
 
 @pytest.mark.parametrize("options", [[], ["--sync", "--yes"]], ids=["import", "sync"])
 def test_other_content_after_an_undo_goes_in_as_told(
-    options: list[str], copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path,
+    options: list[str],
+    copied_file: Callable[..., str],
+    ratings: Ratings,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """Given an import in the wrong zone that was undone, that in the right one names two commands; after both it is as
     if the first had been right.
     """

@@ -67,11 +67,12 @@ def compute_quality(pairs: list[tuple[float, float]], accuracy: float | None) ->
     """Return the quality of predictions (expected, scored) with the given accuracy over decided pairs."""
     losses = [-(s * math.log(e) + (1 - s) * math.log(1 - e)) for e, s in pairs]
     return {
-        "pairs": len(pairs), "decided": sum(s != 0.5 for _, s in pairs),
+        "pairs": len(pairs),
+        "decided": sum(s != 0.5 for _, s in pairs),
         "log_loss": f"{sum(losses) / len(pairs):.6f}",
         "brier": f"{sum((e - s) ** 2 for e, s in pairs) / len(pairs):.6f}",
         "accuracy": None if accuracy is None else f"{accuracy:.6f}",
-    }  # fmt: skip
+    }
 
 
 def test_table_shows_changes_and_nothing_is_recorded(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
@@ -79,21 +80,26 @@ def test_table_shows_changes_and_nothing_is_recorded(db: str, write_rules: Write
     file, before, hashed = write_rules(K_16), read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()
     result = ratings("whatif", file, db=db)
 
-    assert result == (0, (
-        "All games under catan-elo@new, as if in force from the start\nknown at position 5\nNothing is recorded.\n\n"
-        "ladder           players  ranks  swapped  largest change\n"
-        "catan-elo/basic        3      0        0  +8 anna\n\n"
-        "catan-elo/basic\n"
-        "player  before  change  after\n"
-        "anna      1008      +8   1016\n"
-        "cleo       996      -4    992\n"
-        "dora       996      -4    992\n\n"
-        "How well the points before each game predicted who was placed better:\n\n"
-        "ladder           version        pairs  log loss    Brier  accuracy\n"
-        "catan-elo/basic  as it is           4   0.69897  0.25291    37.50%\n"
-        "catan-elo/basic  catan-elo@new      4   0.70493  0.25588    37.50%\n"
-        "Less is better, except for the accuracy.\n"
-    ), "")  # fmt: skip
+    assert result == (
+        0,
+        (
+            "All games under catan-elo@new, as if in force from the start\nknown at position 5\n"
+            "Nothing is recorded.\n\n"
+            "ladder           players  ranks  swapped  largest change\n"
+            "catan-elo/basic        3      0        0  +8 anna\n\n"
+            "catan-elo/basic\n"
+            "player  before  change  after\n"
+            "anna      1008      +8   1016\n"
+            "cleo       996      -4    992\n"
+            "dora       996      -4    992\n\n"
+            "How well the points before each game predicted who was placed better:\n\n"
+            "ladder           version        pairs  log loss    Brier  accuracy\n"
+            "catan-elo/basic  as it is           4   0.69897  0.25291    37.50%\n"
+            "catan-elo/basic  catan-elo@new      4   0.70493  0.25588    37.50%\n"
+            "Less is better, except for the accuracy.\n"
+        ),
+        "",
+    )
     assert (read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, hashed)
 
 
@@ -109,7 +115,7 @@ def test_whatif_json_and_csv_agree(db: str, write_rules: WriteRules, ratings: Ra
     predicted = {
         "before": compute_quality([*equal, (compute_expected_score(-8), 1)], 1.5 / 4),
         "after": compute_quality([*equal, (compute_expected_score(-16), 1)], 1.5 / 4),
-    }  # fmt: skip
+    }
     assert {name: prediction[name] for name in ("as_of", "known_at", "rules")} == {
         "as_of": None,
         "known_at": 5,
@@ -120,9 +126,15 @@ def test_whatif_json_and_csv_agree(db: str, write_rules: WriteRules, ratings: Ra
     assert ladder["quality"] == predicted
     summary = {name: value for name, value in ladder.items() if name not in ("quality", "changes")}
     assert summary == {
-        "ladder": BASIC, "players": 3, "ranks": 0, "swapped": 0, "up": {"player": "anna", "change": "8"},
-        "down": {"player": "cleo", "change": "-4"}, "entering": [], "leaving": [],
-    }  # fmt: skip
+        "ladder": BASIC,
+        "players": 3,
+        "ranks": 0,
+        "swapped": 0,
+        "up": {"player": "anna", "change": "8"},
+        "down": {"player": "cleo", "change": "-4"},
+        "entering": [],
+        "leaving": [],
+    }
     assert ratings("whatif", file, "--format", "csv", db=db).stdout == (
         "set,ladder,players,ranks,swapped,version,pairs,log_loss,brier,accuracy\n"
         + "".join(
@@ -188,13 +200,17 @@ def test_each_combination_of_values_is_tried(db: str, write_rules: WriteRules, r
     ]
     assert [list_moves(variant["ladders"][0]) for variant in variants][::2] == [[], CHANGES]
     assert shown[3:8] == [
-        "", BASIC, "set                      players  ranks  up  down  log loss    Brier  accuracy",
+        "",
+        BASIC,
+        "set                      players  ranks  up  down  log loss    Brier  accuracy",
         "as it is                       0      0             0.69897  0.25291    37.50%",
         "k_per_pair=8 scale=400         0      0             0.69897  0.25291    37.50%",
-    ]  # fmt: skip
+    ]
     assert [line.split()[:2] for line in shown[8:]] == [
-        ["k_per_pair=8", "scale=200"], ["k_per_pair=16", "scale=400"], ["k_per_pair=16", "scale=200"],
-    ]  # fmt: skip
+        ["k_per_pair=8", "scale=200"],
+        ["k_per_pair=16", "scale=400"],
+        ["k_per_pair=16", "scale=200"],
+    ]
     lines = ratings("whatif", write_rules(), *options, "--format", "csv", db=db).stdout.splitlines()
     assert [line.partition(",")[0] for line in lines[1::2]] == [
         f"k_per_pair={k} scale={scale}" for k in (8, 16) for scale in (400, 200)
@@ -279,13 +295,15 @@ def test_published_ruleset_is_tried_with_other_values(db: str, write_rules: Writ
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("catan-ello", "no ruleset 'catan-ello' is published at position 5; see: ratings rules list; did you mean "
-         "catan-elo?"),
+        (
+            "catan-ello",
+            "no ruleset 'catan-ello' is published at position 5; see: ratings rules list; did you mean catan-elo?",
+        ),
         ("catan-elo@9", "did you mean catan-elo@2009-01?"),
         ("no.toml", "'no.toml' is not a file; name a ruleset file or a published ruleset"),
         ("/", "'/' is a folder; name a ruleset file or a published ruleset"),
     ],
-)  # fmt: skip
+)
 def test_unknown_file_or_ruleset_is_a_usage_error(name: str, message: str, db: str, ratings: Ratings) -> None:
     """A name that is neither a file nor a published ruleset is a usage error with a suggestion."""
     result = ratings("whatif", name, db=db)
@@ -389,8 +407,9 @@ def test_top_ten_changes_are_named(db: str, write_rules: WriteRules, ratings: Ra
     ]
     lines += [
         build_catan_line(f"two-{n}{turn}", f"twice-{n}", f"loser-{n}{turn}", at="2010-04-02T12:00:00Z", group="top")
-        for n in range(10) for turn in "de"
-    ]  # fmt: skip
+        for n in range(10)
+        for turn in "de"
+    ]
     append_lines(ratings, db, *lines)
     options = ("--ladder", "catan-elo/top", "--set", "params.k_per_pair=", "--set", "params.k_total=8")
     (ladder,) = read_variants(ratings, db, write_rules(), *options)[0]["ladders"]

@@ -48,13 +48,13 @@ def write_file(folder: Path, name: str, content: str) -> Path:
 
 FORMS = {
     "wide": HEADER + build_row(3, "Hanna=Tom", "BEN"),
-    "long": "game_id,occurred_at,game,player,place\n" + "".join(
+    "long": "game_id,occurred_at,game,player,place\n"
+    + "".join(
         f"g-3,2024-03-03T12:00:00Z,chess,{name},{place}\n" for name, place in (("Hanna", 1), ("Tom", 1), ("BEN", 3))
     ),
-    "recognised": "Nr;Datum;Spieler;Platz\n" + "".join(
-        f"g-3;3.3.2024 12:00;{name};{place}\n" for name, place in (("Hanna", 1), ("Tom", 1), ("BEN", 3))
-    ),
-}  # fmt: skip
+    "recognised": "Nr;Datum;Spieler;Platz\n"
+    + "".join(f"g-3;3.3.2024 12:00;{name};{place}\n" for name, place in (("Hanna", 1), ("Tom", 1), ("BEN", 3))),
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -77,16 +77,17 @@ def test_aliases_apply_to_spreadsheets(one_db: str, ratings: Ratings, tmp_path: 
     sheet = tmp_path / "results.xlsx"
     sheet.write_bytes(xlsx([["Nr", "Date", "1st", "2nd"], ["g-3", "2024-03-03", "Jo\u0301", "ben"]]))
     aliases = write_file(tmp_path, "who.txt", "J\u00f3 = Johanna\n")
-    result = ratings(
-        "import", sheet, "--aliases", aliases, "--set", "game=chess", "--zone", "UTC", db=one_db
-    )  # fmt: skip
+    result = ratings("import", sheet, "--aliases", aliases, "--set", "game=chess", "--zone", "UTC", db=one_db)
     assert (result.exit_code, list_players(ratings, one_db, "g-3")) == (0, ["Johanna", "ben"]), result
 
 
 def test_aliases_do_not_apply_to_json_lines(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Aliases do not apply to JSON lines, which name players by ids."""
-    data = {"game_id": "g-3", "game": "chess", "participants": [{"player": p, "place": n} for n, p in
-            enumerate(("Hanna", "ben"), 1)]}  # fmt: skip
+    data = {
+        "game_id": "g-3",
+        "game": "chess",
+        "participants": [{"player": p, "place": n} for n, p in enumerate(("Hanna", "ben"), 1)],
+    }
     line = json.dumps({"type": "game.recorded", "occurred_at": "2024-03-03T12:00:00Z", "data": data})
     aliases = write_file(tmp_path, "who.txt", "Hanna = Johanna\n")
     assert ratings("import", "-", "--aliases", aliases, db=one_db, input=line).exit_code == 0
@@ -202,8 +203,10 @@ def test_close_names_are_questioned(db: str, ratings: Ratings, tmp_path: Path) -
     assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in terminal_text
     assert "your answers: Johana = Johanna, BEN = ben; change them with --aliases\r\n" in terminal_text
     assert [list_players(ratings, db, f"g-{n}") for n in (3, 4, 5)] == [
-        ["Johanna", "ben", "Emilia"], ["ben", "Johanna"], ["Emmilia", "zoe"],
-    ]  # fmt: skip
+        ["Johanna", "ben", "Emilia"],
+        ["ben", "Johanna"],
+        ["Emmilia", "zoe"],
+    ]
 
 
 @pytest.mark.slow
@@ -323,8 +326,10 @@ def test_opponent_is_not_suggested(db: str, ratings: Ratings, tmp_path: Path) ->
         "new: 'Johana' (line 2) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in terminal_text
     )
     assert (code, stdout, list_players(ratings, db, "g-3")) == (
-        0, "1 appended; the head is 6.\n", ["Johana", "Johanna"],
-    )  # fmt: skip
+        0,
+        "1 appended; the head is 6.\n",
+        ["Johana", "Johanna"],
+    )
 
 
 @pytest.mark.slow

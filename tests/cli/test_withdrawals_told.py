@@ -47,9 +47,12 @@ TOLD = {
     "event.voided": f"the withdrawal of anna: +5 points on {LADDER}",
 }
 RULES = {
-    "id": "shogi", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["shogi"]},
+    "id": "shogi",
+    "version": "1",
+    "rule": "pairwise-elo/1",
+    "scope": {"game": ["shogi"]},
     "params": {"start": 1000, "k_total": 32, "scale": 400},
-}  # fmt: skip
+}
 CLOCK = """started, anna offered, anna decided, anna auction_started, ben heartbeat, ben pause_asked,
 anna pause_answered, turn_ended, ben resume_asked, ben player_left, stopped"""
 MORE = {
@@ -113,9 +116,7 @@ def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
     return {name: len(events) + number for number, (name, _, _) in enumerate(voids, 1)}
 
 
-def test_withdrawal_of_every_type_is_told(
-    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
-) -> None:  # fmt: skip
+def test_withdrawal_of_every_type_is_told(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """Given an event of every type that has withdrawals, its withdrawal is told in the report and on its page."""
     db = copied_file(everything_recorded)
     positions = withdraw(ratings, db)

@@ -127,8 +127,12 @@ def test_every_night_waits_for_the_time_and_goes_on_after_a_failure(tmp_path: Pa
     environment = {"PATH": f"{stubs}:/usr/bin:/bin", "TZ": "Europe/Berlin"}
     process = subprocess.run(
         [SCRIPTS / "every-night.sh", "03:17", "job"],
-        env=environment, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert process.returncode == 143
     assert process.stderr.startswith("every-night: job ended with 3\nevery-night: job ended with 3\n")
     assert len((tmp_path / "nights").read_text().splitlines()) == 3
@@ -232,8 +236,10 @@ def test_container_runs_the_demo_and_keeps_a_ledger(image: tuple[str, str]) -> N
         command = [engine, "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp"]
         process = subprocess.run(
             [*command, "--volume", f"{volume}:/ledger", *options, tag, *arguments],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert process.returncode == 0, process.stderr
         return process.stdout
 

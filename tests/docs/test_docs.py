@@ -198,8 +198,10 @@ def test_shown_files_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -
     """`import`, `rules check` and `rules publish` accept the files that the pages show."""
     database = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", db=database).exit_code == 0
-    examples = [*(("game.jsonl", text) for text in find_blocks("importing.md", "json")),
-             *(("games.csv", text) for text in find_blocks("importing.md", "csv"))]  # fmt: skip
+    examples = [
+        *(("game.jsonl", text) for text in find_blocks("importing.md", "json")),
+        *(("games.csv", text) for text in find_blocks("importing.md", "csv")),
+    ]
     assert len(examples) == 5
     for name, text in examples:
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -44,6 +44,8 @@ def test_logrotate_accepts_the_rule(tmp_path: Path) -> None:
     written.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")
     process = subprocess.run(
         [shutil.which("logrotate") or "", "--debug", "--state", str(tmp_path / "state"), str(written)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (process.returncode, "error" in process.stderr) == (0, False), process.stderr

@@ -23,8 +23,11 @@ pytestmark = pytest.mark.slow
 PAGE = (FOLDER / "pages.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```sh\n(.*?)```", PAGE.partition("\n## For programs\n")[2].partition("\n## ")[0], re.DOTALL)
 PROGRAM = [sys.executable, "-m", "ratings_ledger"]
-GAMES = (("wl-1", "2024-11-08T20:00Z", "mira", "ben"), ("wl-2", "2024-12-13T20:00Z", "ben", "mira"),
-         ("wl-3", "2025-01-10T20:00Z", "mira", "ben"))  # fmt: skip
+GAMES = (
+    ("wl-1", "2024-11-08T20:00Z", "mira", "ben"),
+    ("wl-2", "2024-12-13T20:00Z", "ben", "mira"),
+    ("wl-3", "2025-01-10T20:00Z", "mira", "ben"),
+)
 
 
 def with_mira(ratings: Callable[..., Any], url: str) -> None:
@@ -49,8 +52,14 @@ def shell(copied: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str]
     def run(commands: str) -> str:
         script = commands.replace(":8000", f":{port}")
         path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        process = subprocess.run(["/bin/sh", "-ec", script], env={**environment, **path}, cwd=tmp_path,
-                              capture_output=True, text=True, check=False)  # fmt: skip
+        process = subprocess.run(
+            ["/bin/sh", "-ec", script],
+            env={**environment, **path},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert process.returncode == 0, (script, process.stdout, process.stderr)
         return process.stdout
 

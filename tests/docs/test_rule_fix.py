@@ -71,17 +71,17 @@ def published(read: Read) -> list[Any]:
     return [{name: value for name, value in one.items() if name != "published"} for one in found]
 
 
-def test_every_command_agrees_on_the_fix(
-    read: Read, club: str, ratings: Callable[..., Any], at_length: bool
-) -> None:  # fmt: skip
+def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callable[..., Any], at_length: bool) -> None:
     """`whatif`, dry run, publication, `diff` and the causes all give exactly the same changes.
 
     The textbook rule is published for all games, and the published tables stay as published. The causes are those of
     all players, or of every fourth.
     """
     tables = published(read)
-    assert tables == [read("standings", LADDER, "--as-of", f"{year}-12-31") | {"known_at": table["known_at"]}
-                      for year, table in zip(YEARS, tables, strict=True)]  # fmt: skip
+    assert tables == [
+        read("standings", LADDER, "--as-of", f"{year}-12-31") | {"known_at": table["known_at"]}
+        for year, table in zip(YEARS, tables, strict=True)
+    ]
     before = int(read("status")["head"].partition(":")[0])
     (variant,) = read("whatif", TEXTBOOK)["variants"]
     announced = {ladder["ladder"]: changes(ladder["changes"]) for ladder in variant["ladders"]}

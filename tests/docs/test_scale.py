@@ -48,9 +48,14 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
         def start(commands: str, **environment: str) -> subprocess.Popen[bytes]:
             process = subprocess.Popen(
-                ["/bin/sh", "-ec", commands], env={**os.environ, **environment}, cwd=tmp_path, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                ["/bin/sh", "-ec", commands],
+                env={**os.environ, **environment},
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             stack.callback(ended, process)
             return process
 
@@ -78,8 +83,14 @@ def test_cluster_with_certificates_rebuilds(
     port = free_port()
 
     def here(commands: str) -> str:
-        told = {"/etc/ratings/dask": str(tmp_path), "scheduler.example": "127.0.0.1", "8786": port, "8787": "0",
-                "--nworkers 4": "--nworkers 1", "/srv/ratings": str(tmp_path)}  # fmt: skip
+        told = {
+            "/etc/ratings/dask": str(tmp_path),
+            "scheduler.example": "127.0.0.1",
+            "8786": port,
+            "8787": "0",
+            "--nworkers 4": "--nworkers 1",
+            "/srv/ratings": str(tmp_path),
+        }
         for what, instead in told.items():
             commands = commands.replace(what, instead)
         return commands

@@ -136,8 +136,11 @@ def read_column(page: str, header_cell: str) -> list[int]:
 def test_expected_scores_match_the_rule() -> None:
     """The table of expected scores on the page of FIDE's rating matches the rule's."""
     cells = re.findall(r"(\d+)-(\d+) \| 0\.(\d\d)(?= )", PAGES["fide"])
-    percentages = [int(percentage) for low, high, percentage in sorted(cells, key=lambda cell: int(cell[0]))
-             for _ in range(int(low), int(high) + 1)]  # fmt: skip
+    percentages = [
+        int(percentage)
+        for low, high, percentage in sorted(cells, key=lambda cell: int(cell[0]))
+        for _ in range(int(low), int(high) + 1)
+    ]
     assert (*percentages, 100) == load_built_in_rule("fide-elo/1").table()
 
 
@@ -176,8 +179,13 @@ def test_constant_loser_falls_as_on_page(ratings: Ratings, tmp_path: Path) -> No
         for number in range(30):
             players = [{"player": f"p{number}-{power}", "power": power, "influence": 0} for power in range(1, 5)]
             players[0]["vp"] = 3
-            game = {"game_id": f"g-{number}", "game": "babylon5", "kind": "b5", "season": "2010-1",
-                    "participants": [*players, {"player": "loser", "power": 0, "influence": 0}]}  # fmt: skip
+            game = {
+                "game_id": f"g-{number}",
+                "game": "babylon5",
+                "kind": "b5",
+                "season": "2010-1",
+                "participants": [*players, {"player": "loser", "power": 0, "influence": 0}],
+            }
             event = {"type": "game.recorded", "occurred_at": f"2010-02-01T12:{number:02d}:00Z", "data": game}
             file.write(json.dumps(event) + "\n")
     assert ratings("init", db=db).exit_code == 0

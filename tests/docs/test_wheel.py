@@ -36,8 +36,14 @@ def test_wheel_holds_one_package(wheel: Path) -> None:
     folders = {name.split("/")[0] for name in names}
     assert folders == {"ratings_ledger", f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"}
     assert len({*names}) == len(names)
-    for name in ("py.typed", "ledger/store/log.py", "migrations/sql/guards_sqlite.sql", "examples/winter-league.csv",
-                 "projections/shipped/b5-league-1.toml", "web/templates/base.html"):  # fmt: skip
+    for name in (
+        "py.typed",
+        "ledger/store/log.py",
+        "migrations/sql/guards_sqlite.sql",
+        "examples/winter-league.csv",
+        "projections/shipped/b5-league-1.toml",
+        "web/templates/base.html",
+    ):
         assert f"ratings_ledger/{name}" in names
 
 

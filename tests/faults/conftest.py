@@ -18,9 +18,11 @@ from dask_clusters import LocalCluster, run_cluster
 
 @pytest.fixture(scope="session")
 def expected(
-    ratings: Callable[..., Any], original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory,
+    ratings: Callable[..., Any],
+    original_files: Callable[..., str],
+    tmp_path_factory: pytest.TempPathFactory,
     at_length: bool,
-) -> ExpectedRebuild:  # fmt: skip
+) -> ExpectedRebuild:
     """The ledger, the rows that one machine stores, and the objects that one undisturbed process makes."""
     games = 200_000 if at_length else 2_000
     folder = tmp_path_factory.mktemp("undisturbed")

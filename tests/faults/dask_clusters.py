@@ -23,25 +23,40 @@ class LocalCluster:
     def __init__(self, folder: Path, failures: int) -> None:
         folder.mkdir()
         self.folder, self.workers = folder, list[subprocess.Popen[bytes]]()
-        self._env = os.environ | QUIET | {
-            "RATINGS_TEST_FAULTS": str(folder), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
-        }  # fmt: skip
+        self._env = (
+            os.environ
+            | QUIET
+            | {
+                "RATINGS_TEST_FAULTS": str(folder),
+                "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
+            }
+        )
         self.arm()
         self.configure()
         self._file = folder / "scheduler.json"
         self.scheduler = self._started(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file),
-            "--dashboard-address", "127.0.0.1:0",
-        )  # fmt: skip
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--scheduler-file",
+            str(self._file),
+            "--dashboard-address",
+            "127.0.0.1:0",
+        )
         wait_until(lambda: self._file.exists() and self._file.read_bytes().endswith(b"}"))
         self.address = str(json.loads(self._file.read_text())["address"])
 
     def _started(self, *arguments: str) -> subprocess.Popen[bytes]:
         with open(self.folder / f"log-{arguments[0]}", "ab") as log:
             return subprocess.Popen(
-                [str(Path(sys.executable).with_name("dask")), *arguments, "--no-dashboard"], stdout=log, stderr=log,
-                env=self._env, start_new_session=True,
-            )  # fmt: skip
+                [str(Path(sys.executable).with_name("dask")), *arguments, "--no-dashboard"],
+                stdout=log,
+                stderr=log,
+                env=self._env,
+                start_new_session=True,
+            )
 
     def start_worker(self, nanny: bool = False) -> subprocess.Popen[bytes]:
         """Start a worker, and wait until the log says that it is registered."""

@@ -141,14 +141,20 @@ INSIDE_PROMOTION = ("the live generation", True, 3, 0)
 
 @pytest.mark.parametrize(
     "moment",
-    mark_long_values([INSIDE_PROMOTION], [
-        ("a result", False, 5, 9), ("a result", True, LAST_CALL, 0),
-        ("the promotion", False, 1, 0), INSIDE_PROMOTION, ("the promotion", True, 1, 0),
-    ]),
-)  # fmt: skip
+    mark_long_values(
+        [INSIDE_PROMOTION],
+        [
+            ("a result", False, 5, 9),
+            ("a result", True, LAST_CALL, 0),
+            ("the promotion", False, 1, 0),
+            INSIDE_PROMOTION,
+            ("the promotion", True, 1, 0),
+        ],
+    ),
+)
 def test_rebuild_continues_after_killed_coordinator(
     moment: tuple[str, bool, int, int], cluster: LocalCluster, rebuilding: Rebuilding
-) -> None:  # fmt: skip
+) -> None:
     """After a coordinator was killed at any moment, the next one hands out only the tasks that are not done."""
     call, after, nth, left = moment
     nth = nth or len([output for output in rebuilding.expected.objects if output.startswith("out-")])
@@ -181,9 +187,10 @@ def test_cluster_without_workers_is_waited_for(rebuilding: Rebuilding, tmp_path:
     with run_cluster(tmp_path / "cluster", workers=0) as cluster:
         result = rebuilding.run(cluster.address, patch=lambda patch: set_thresholds(patch, no_workers_seconds=2))
         assert (result.exit_code, result.stderr) == (
-            3, "ratings: the engine has had no workers for 2 s; finished tasks are kept; check that this program is "
+            3,
+            "ratings: the engine has had no workers for 2 s; finished tasks are kept; check that this program is "
             "installed on the workers, which otherwise end immediately\n",
-        )  # fmt: skip
+        )
         coordinator = rebuilding.start(cluster.address)
         cluster.start_worker()
         assert rebuilding.is_right(coordinator.wait())
@@ -219,8 +226,9 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     """A rebuild without a reachable scheduler fails with a message."""
     result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: set_thresholds(patch, connect_seconds=1))
     assert (result.exit_code, result.stderr) == (
-        3, "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; check that one is running there\n"
-    )  # fmt: skip
+        3,
+        "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; check that one is running there\n",
+    )
 
 
 @pytest.mark.at_length
@@ -237,7 +245,7 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
             "cannot read the objects in PLACE; all workers and this machine must reach the same location by --segments",
         ),
     ],
-)  # fmt: skip
+)
 def test_unfit_worker_is_refused(
     settings: dict[str, Any], message: str, rebuilding: Rebuilding, tmp_path: Path
 ) -> None:
@@ -248,8 +256,9 @@ def test_unfit_worker_is_refused(
         result = rebuilding.run(cluster.address)
     where = str(find_objects_folder(rebuilding.objects))
     assert (result.exit_code, result.stderr) == (
-        3, f"ratings: the worker on {platform.node()} {message.replace('PLACE', where)}\n",
-    )  # fmt: skip
+        3,
+        f"ratings: the worker on {platform.node()} {message.replace('PLACE', where)}\n",
+    )
     assert read_stored_rows(rebuilding.url) == []
     assert not [name for name in digest_objects(rebuilding.objects) if name.startswith(("segment-", "out-"))]
 
@@ -258,13 +267,14 @@ def test_unfit_worker_is_refused(
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ("exhaust", "the worker ran out of memory"), ("fail", "there: No space left on device"),
+        ("exhaust", "the worker ran out of memory"),
+        ("fail", "there: No space left on device"),
         ("break", "ZeroDivisionError: division by zero"),
     ],
-)  # fmt: skip
+)
 def test_pack_that_always_fails_is_named(
     action: str, message: str, cluster: LocalCluster, rebuilding: Rebuilding
-) -> None:  # fmt: skip
+) -> None:
     """A pack that exceeds its worker's memory or fails otherwise is named; the other packs are done."""
     cluster.arm(build_fault("reading", action, GIANT, times=1_000))
     result = rebuilding.run(cluster.address)

@@ -141,10 +141,12 @@ def test_one_of_two_commands_with_expect_wins(ledger_url: str, tmp_path: Path, a
     for number in range(50 if at_length else 2):
         reason = ("--reason", f"round {number}", "--expect", position, "--format", "json")
         corrections = ("anna", "ben", f"first {number}"), ("ben", "anna", f"second {number}")
-        exit_codes = wait_for_exits([
-            fork_child(run_command_to_file, file, ledger_url, "correct", "g-1", *players, *reason)
-            for file, players in zip(files, corrections, strict=True)
-        ])  # fmt: skip
+        exit_codes = wait_for_exits(
+            [
+                fork_child(run_command_to_file, file, ledger_url, "correct", "g-1", *players, *reason)
+                for file, players in zip(files, corrections, strict=True)
+            ]
+        )
         outcomes = [(json.loads(file.read_text()), code) for file, code in zip(files, exit_codes, strict=True)]
         assert sorted(exit_code for _, exit_code in outcomes) == [0, 1]
         (accepted,), (refused,) = (
@@ -304,10 +306,12 @@ def test_one_of_two_exclusive_lines_is_recorded(
     for number in range(100 if at_length else 2):
         import_events(ledger_url, "", race.before, number, lambda: None)
         meet = create_barrier(2)
-        run_together(*(
-            partial(import_events, ledger_url, name, [event], number, partial(meet.wait, WAIT_SECONDS))
-            for name, event in zip(files, (race.first, race.second), strict=True)
-        ))  # fmt: skip
+        run_together(
+            *(
+                partial(import_events, ledger_url, name, [event], number, partial(meet.wait, WAIT_SECONDS))
+                for name, event in zip(files, (race.first, race.second), strict=True)
+            )
+        )
         accepted, refused = sorted((json.loads(Path(name).read_text()) for name in files), key=len)
         assert (accepted, refused[0], len(refused)) == ([1], 0, 2)
         assert refused[1] in race.codes
@@ -320,10 +324,12 @@ def test_compatible_rename_and_game_are_recorded(ledger_url: str, tmp_path: Path
     import_events(ledger_url, "", GAMES_BEFORE, 1, lambda: None)
     meet = create_barrier(2)
     files = [str(tmp_path / name) for name in ("one", "other")]
-    run_together(*(
-        partial(import_events, ledger_url, name, [event], 1, partial(meet.wait, WAIT_SECONDS))
-        for name, event in zip(files, (A_IS_B, build_game("g-N", "aN", "y")), strict=True)
-    ))  # fmt: skip
+    run_together(
+        *(
+            partial(import_events, ledger_url, name, [event], 1, partial(meet.wait, WAIT_SECONDS))
+            for name, event in zip(files, (A_IS_B, build_game("g-N", "aN", "y")), strict=True)
+        )
+    )
     assert [json.loads(Path(name).read_text()) for name in files] == [[1], [1]]
     assert list_findings(ledger_url) == []
 
@@ -347,7 +353,8 @@ def test_game_voided_meanwhile_refuses_its_corrections(ledger_url: str) -> None:
     assert append_games(ledger_url, [build_decision("game.voided", game_id="g-1")]).appended == 1
     result = intake.append()
     assert [(rejection.line, rejection.code) for rejection in result.rejected] == [
-        (1, "changed-meanwhile"), (2, "changed-meanwhile"),
-    ]  # fmt: skip
+        (1, "changed-meanwhile"),
+        (2, "changed-meanwhile"),
+    ]
     assert result.appended == 3
     assert list_findings(ledger_url) == []

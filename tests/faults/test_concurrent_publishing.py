@@ -42,7 +42,8 @@ def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratin
     assert {each["digest"] for each in told} == {told[0]["digest"]}
     new = [json.loads(record) for position, record in read_all_records(ruled_url).items() if position > before]
     assert [(event["type"], event["position"]) for event in new] == [
-        ("list.rows", before + 1), ("list.published", before + 2),
-    ]  # fmt: skip
+        ("list.rows", before + 1),
+        ("list.published", before + 2),
+    ]
     assert list_findings(ruled_url) == []
     assert ratings("verify", db=ruled_url).exit_code == 0

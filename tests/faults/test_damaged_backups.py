@@ -128,10 +128,15 @@ def append_garbage(chance: random.Random, lines: Lines, others: Lines) -> Lines:
 
 def replace_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
     position, chain = lines[-1].split(b'"')[-2].split(b":")
-    wrong = chance.choice([
-        others[-1], lines[-1].replace(chain, chain[::-1]), lines[-1].replace(position, b"39"),
-        lines[-1].replace(b'"end":40', b'"end":41'), b'{"end":0,"head":"0:' + b"0" * 64 + b'"}\n',
-    ])  # fmt: skip
+    wrong = chance.choice(
+        [
+            others[-1],
+            lines[-1].replace(chain, chain[::-1]),
+            lines[-1].replace(position, b"39"),
+            lines[-1].replace(b'"end":40', b'"end":41'),
+            b'{"end":0,"head":"0:' + b"0" * 64 + b'"}\n',
+        ]
+    )
     return [*lines[:-1], wrong]
 
 
@@ -185,9 +190,11 @@ def test_damaged_backups_are_refused(
     for name, content in draw_damaged_backups(160 if at_length else len(DAMAGES), exported, other_backup):
         file.write_bytes(content)
         for command in (
-            ("import", "--restore"), ("import", "--restore", "--head", head_text), ("backup", "check"),
+            ("import", "--restore"),
+            ("import", "--restore", "--head", head_text),
+            ("backup", "check"),
             ("backup", "check", "--head", head_text),
-        ):  # fmt: skip
+        ):
             result = ratings(*command, file, "--format", "json", db=db)
             assert result.exit_code == 1, (name, result)
             (rejection,) = json.loads(result.stdout)["rejected" if command[0] == "import" else "findings"]
@@ -299,9 +306,12 @@ def test_backup_into_non_folder_is_refused(
 
 
 ENTRY = {
-    "file": "ratings-2026-01-01T030000Z-40.jsonl.gz", "ledger_id": "x", "head": "40:" + "0" * 64,
-    "made_at": "2026-01-01T03:00:00Z", "bytes": 8,
-}  # fmt: skip
+    "file": "ratings-2026-01-01T030000Z-40.jsonl.gz",
+    "ledger_id": "x",
+    "head": "40:" + "0" * 64,
+    "made_at": "2026-01-01T03:00:00Z",
+    "bytes": 8,
+}
 LISTS = {
     "no JSON": "backups", "another document": "[]", "no list": '{"backups": 5}', "an empty file": "",
     "nested": "[" * 100_000, "a member too many": json.dumps({"backups": [{**ENTRY, "more": 1}]}),

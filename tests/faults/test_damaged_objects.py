@@ -50,13 +50,16 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(
-    "damage", mark_long_values([("numbers-0-", flip, 0.3)], DAMAGES),
+    "damage",
+    mark_long_values([("numbers-0-", flip, 0.3)], DAMAGES),
     ids=lambda damage: f"{damage[0]} {damage[1].__name__} {damage[2]}",
-)  # fmt: skip
+)
 def test_damaged_object(
-    damage: tuple[str, Callable[[Path, float], None], float], cluster: LocalCluster, rebuilding: Rebuilding,
+    damage: tuple[str, Callable[[Path, float], None], float],
+    cluster: LocalCluster,
+    rebuilding: Rebuilding,
     ratings: Callable[..., Any],
-) -> None:  # fmt: skip
+) -> None:
     """What is damaged between two rebuilds is named, unless it is merely missing, and is made again as it was."""
     kind, how, at = damage
     assert rebuilding.is_right(rebuilding.run(cluster.address))

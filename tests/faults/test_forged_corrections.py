@@ -26,14 +26,19 @@ EVENTS = 8
 def make_ledger(_: object, url: str) -> None:
     """Games g-1, corrected at 4, g-2, voided at 5, and g-3; an account change withdrawn at 7, a rename at 8."""
     create_ledger(url)
-    done = append_games(url, [
-        build_numbered_game(1), build_numbered_game(2), build_numbered_game(3),
-        build_correction(1, "ben", "anna")._replace(event_id="c-1"),
-        build_decision("game.voided", "v-2", game_id="g-2"),
-        build_decision("player.account_changed", "a-1", player="anna", account="free"),
-        build_decision("event.voided", "v-a", id="a-1"),
-        build_decision("player.renamed", "r-1", player="gero", new_player="zoe"),
-    ])  # fmt: skip
+    done = append_games(
+        url,
+        [
+            build_numbered_game(1),
+            build_numbered_game(2),
+            build_numbered_game(3),
+            build_correction(1, "ben", "anna")._replace(event_id="c-1"),
+            build_decision("game.voided", "v-2", game_id="g-2"),
+            build_decision("player.account_changed", "a-1", player="anna", account="free"),
+            build_decision("event.voided", "v-a", id="a-1"),
+            build_decision("player.renamed", "r-1", player="gero", new_player="zoe"),
+        ],
+    )
     assert (done.refused, done.head.position, list_findings(url)) == ([], EVENTS, [])
 
 

@@ -82,9 +82,10 @@ def test_failed_run_records_its_reason(ledger_url: str) -> None:
         run.fail("2 findings")
 
     assert [(run.kind, run.result, run.message) for run in list_known_runs(ledger)] == [
-        ("verify", "failed", "2 findings"), ("rebuild", "failed", "it was interrupted"),
+        ("verify", "failed", "2 findings"),
+        ("rebuild", "failed", "it was interrupted"),
         ("backup", "failed", "no space left"),
-    ]  # fmt: skip
+    ]
 
 
 def test_refused_run_is_not_recorded(ledger_url: str) -> None:
@@ -251,13 +252,15 @@ def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[...
 MALFORMED_FILES = {
     "no JSON": b"\xff\xfe{",
     "nested without end": b"[" * 100_000,
-    "another type": b'[1, 2]',
-    "numbers out of range": json.dumps({"run": 1, "kind": "verify", "started_at": 2**70, "run_by": "x",
-                                        "process": "x"}).encode(),
-    "a kind that is a path": json.dumps({"run": 1, "kind": "../x", "started_at": 1, "run_by": "x",
-                                         "process": "x"}).encode(),
+    "another type": b"[1, 2]",
+    "numbers out of range": json.dumps(
+        {"run": 1, "kind": "verify", "started_at": 2**70, "run_by": "x", "process": "x"}
+    ).encode(),
+    "a kind that is a path": json.dumps(
+        {"run": 1, "kind": "../x", "started_at": 1, "run_by": "x", "process": "x"}
+    ).encode(),
     "nothing": b"",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("content", MALFORMED_FILES.values(), ids=MALFORMED_FILES)

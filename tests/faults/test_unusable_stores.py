@@ -37,7 +37,7 @@ COMMANDS = [("status",), ("verify",), ("rebuild",), ("standings", "club-catan-el
 
 def assert_commands_fail(
     ratings: Ratings, url: str, exit_code: int, message: str, commands: Sequence[tuple[str, ...]] = COMMANDS
-) -> None:  # fmt: skip
+) -> None:
     """Assert that every command prints this message on one line, no result, and exits with this code."""
     for command in commands:
         result = ratings(*command, db=url)

@@ -263,9 +263,13 @@ def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("made again, and may be empty or not", *drop_and_add, change_null, more=more)
         yield build_mutation("a domain", f"CREATE DOMAIN zd AS {kind}", *views, f"{alter} TYPE zd", more=more)
         other_types = {
-            "text": "character varying(99)", "smallint": "integer", "integer": "bigint", "bigint": "numeric",
-            "boolean": "text", "character varying(32)": "character varying(99)",
-        }  # fmt: skip
+            "text": "character varying(99)",
+            "smallint": "integer",
+            "integer": "bigint",
+            "bigint": "numeric",
+            "boolean": "text",
+            "character varying(32)": "character varying(99)",
+        }
         if kind in other_types:
             yield build_mutation("another type", *views, f"{alter} TYPE {other_types[kind]}", more=more)
         if kind == "text":
@@ -273,8 +277,11 @@ def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
         if column.required and not column.key:
             yield build_mutation("may be empty", f"{alter} DROP NOT NULL")
             if ledger.version >= 18:
-                yield build_mutation("may have been empty", f"{alter} DROP NOT NULL",
-                               f"ALTER TABLE {table} ADD CONSTRAINT zz NOT NULL {name} NOT VALID")  # fmt: skip
+                yield build_mutation(
+                    "may have been empty",
+                    f"{alter} DROP NOT NULL",
+                    f"ALTER TABLE {table} ADD CONSTRAINT zz NOT NULL {name} NOT VALID",
+                )
         if not column.required:
             yield build_mutation("must not be empty", f"{alter} SET NOT NULL")
         default = "''" if kind in ("text", "bytea", "character varying(32)") else "true" if kind == "boolean" else "7"
@@ -344,9 +351,12 @@ def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
             )
             if ledger.version >= 18:
                 yield build_mutation("not enforced", drop, add_constraint(f"{constraint.definition} NOT ENFORCED"))
-            yield build_mutation("by a function of somebody's",
-                           "CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true'", drop,
-                           add_constraint("CHECK (zf())"))  # fmt: skip
+            yield build_mutation(
+                "by a function of somebody's",
+                "CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true'",
+                drop,
+                add_constraint("CHECK (zf())"),
+            )
         elif constraint.type in "pu":
             column = ledger.tables[table][-1]
             keyword, bracket, keys = constraint.definition.partition("(")
@@ -362,8 +372,12 @@ def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
                 "deferred", drop, add_constraint(f"{constraint.definition} DEFERRABLE INITIALLY DEFERRED")
             )
             if column not in constraint.definition:
-                yield build_mutation("with a column more", drop, add_constraint(f"{keyword}({keys[:-1]}, {column})"),
-                               more=more | {f"{column} of {table}"})  # fmt: skip
+                yield build_mutation(
+                    "with a column more",
+                    drop,
+                    add_constraint(f"{keyword}({keys[:-1]}, {column})"),
+                    more=more | {f"{column} of {table}"},
+                )
                 yield build_mutation("including", drop, add_constraint(f"{constraint.definition} INCLUDE ({column})"))
             if constraint.type == "u" and ledger.version >= 15:
                 yield build_mutation(

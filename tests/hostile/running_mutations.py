@@ -30,8 +30,13 @@ def mutate_triggers(_: Connection, ledger: Shape) -> Mutations:
         if scope:
             yield build_mutation("once for all rows", drop, definition.replace("EACH ROW", "EACH STATEMENT"))
             yield build_mutation("never", drop, definition.replace(" EXECUTE", " WHEN (false) EXECUTE"))
-            yield build_mutation("for some rows", drop, definition.replace("EACH ROW", "EACH ROW WHEN ("
-                           + ("OLD" if event == "DELETE" else "NEW") + " IS NULL)"))  # fmt: skip
+            yield build_mutation(
+                "for some rows",
+                drop,
+                definition.replace(
+                    "EACH ROW", "EACH ROW WHEN (" + ("OLD" if event == "DELETE" else "NEW") + " IS NULL)"
+                ),
+            )
         else:
             yield build_mutation("never", drop, definition.replace(" EXECUTE", " WHEN (false) EXECUTE"))
         if event == "UPDATE":
@@ -51,8 +56,13 @@ def mutate_triggers(_: Connection, ledger: Shape) -> Mutations:
             definition.replace(f"{trigger.function}()", f"zevil.{trigger.function}()"),
         )
         if scope:
-            yield build_mutation("waits", drop, definition.replace("CREATE TRIGGER", "CREATE CONSTRAINT TRIGGER")
-                           .replace(" BEFORE ", " AFTER ").replace(" FOR EACH", " DEFERRABLE FOR EACH"))  # fmt: skip
+            yield build_mutation(
+                "waits",
+                drop,
+                definition.replace("CREATE TRIGGER", "CREATE CONSTRAINT TRIGGER")
+                .replace(" BEFORE ", " AFTER ")
+                .replace(" FOR EACH", " DEFERRABLE FOR EACH"),
+            )
         yield build_mutation("duplicated", definition.replace(f"TRIGGER {name}", "TRIGGER zz"), name="zz")
         yield build_mutation(
             "on another table",
@@ -90,8 +100,9 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         def build_mutation(how: str, *sql: str, named: str = name) -> Mutation:
             return Mutation(f"view {name}", how, sql, named)  # noqa: B023
 
-        raising_function = ("CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS "
-                   "$$ BEGIN RAISE 'it was run'; END $$")  # fmt: skip
+        raising_function = (
+            "CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'it was run'; END $$"
+        )
         yield build_mutation("dropped", drop)
         yield build_mutation("renamed", f"ALTER VIEW {name} RENAME TO zz")
         yield build_mutation("moved", "CREATE SCHEMA zevil", f"ALTER VIEW {name} SET SCHEMA zevil")
@@ -110,8 +121,9 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation(
             "a function of somebody's", raising_function, f"{replace}SELECT * FROM ({query}) q WHERE zf()"
         )
-        yield build_mutation("a table of somebody's", "CREATE TABLE zt (x int)",
-                   f"{replace}SELECT q.* FROM ({query}) q CROSS JOIN zt")  # fmt: skip
+        yield build_mutation(
+            "a table of somebody's", "CREATE TABLE zt (x int)", f"{replace}SELECT q.* FROM ({query}) q CROSS JOIN zt"
+        )
         yield build_mutation("a column more", f"{replace}SELECT *, 1 AS zz FROM ({query}) q")
         yield build_mutation("a column renamed", f"ALTER TABLE {name} RENAME {text} TO zz")
         names = ", ".join(
@@ -134,8 +146,12 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
             "switched off", f"UPDATE pg_rewrite SET ev_enabled = 'D' WHERE ev_class = '{name}'::regclass"
         )
         yield build_mutation("a rule", f"CREATE RULE zz AS ON INSERT TO {name} DO INSTEAD NOTHING", named="zz")
-        yield build_mutation("a trigger", TRIGGER, f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} FOR EACH ROW "
-                   "EXECUTE FUNCTION zz()", named="zz")  # fmt: skip
+        yield build_mutation(
+            "a trigger",
+            TRIGGER,
+            f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION zz()",
+            named="zz",
+        )
         yield build_mutation(
             "shadowed by a view", *FOREIGN_SCHEMA_FIRST, f"CREATE VIEW zevil.{name} AS TABLE public.{name}"
         )
@@ -181,8 +197,11 @@ def mutate_functions(_: Connection, ledger: Shape) -> Mutations:
                 "AS 'suppress_redundant_updates_trigger'",
             )
         else:
-            yield build_mutation("another language", f"CREATE OR REPLACE FUNCTION {name}({function.arguments}) RETURNS "
-                           f"{function.result} LANGUAGE sql AS 'SELECT 1::bigint, NULL::bytea'")  # fmt: skip
+            yield build_mutation(
+                "another language",
+                f"CREATE OR REPLACE FUNCTION {name}({function.arguments}) RETURNS "
+                f"{function.result} LANGUAGE sql AS 'SELECT 1::bigint, NULL::bytea'",
+            )
             again = (
                 f"CREATE FUNCTION {name}({function.arguments}) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'"
             )
@@ -191,10 +210,16 @@ def mutate_functions(_: Connection, ledger: Shape) -> Mutations:
             yield build_mutation(
                 "a default", function.definition.replace("head_seen bigint", "head_seen bigint DEFAULT 0")
             )
-            yield build_mutation("an argument of another name", f"DROP FUNCTION {function.signature}",
-                           function.definition.replace("new_by text", "newby text"))  # fmt: skip
-            yield build_mutation("an argument of another type", f"DROP FUNCTION {function.signature}",
-                           function.definition.replace("new_by text", "new_by varchar"))  # fmt: skip
+            yield build_mutation(
+                "an argument of another name",
+                f"DROP FUNCTION {function.signature}",
+                function.definition.replace("new_by text", "newby text"),
+            )
+            yield build_mutation(
+                "an argument of another type",
+                f"DROP FUNCTION {function.signature}",
+                function.definition.replace("new_by text", "new_by varchar"),
+            )
         for option in ("SECURITY DEFINER", "IMMUTABLE", "STABLE", "STRICT", "LEAKPROOF", "PARALLEL SAFE", "COST 7",
                        "SET search_path = zevil", "SET synchronous_commit = off", "SET enable_seqscan = on",
                        "SET session_replication_role = replica"):  # fmt: skip
@@ -226,11 +251,18 @@ def shadow_builtins(_: Connection, __: Shape) -> Mutations:
     )
     for schema, before in (("public", ()), ("zevil", FOREIGN_SCHEMA_FIRST), ("zevil", before_catalogue)):
         where = f"in {schema}{' before all' if before is before_catalogue else ''}"
-        for head, result in (("sha256(bytea)", "bytea"), ("length(bytea)", "integer"), ("length(text)", "integer"),
-                             ("max(bigint)", "bigint"), ("convert_to(text, text)", "bytea"),
-                             ("format(text, inet)", "text"),
-                             ("current_setting(text)", "text"), ("to_regclass(text)", "regclass"),
-                             ("repeat(text, bigint)", "text"), ("count(text)", "bigint")):  # fmt: skip
+        for head, result in (
+            ("sha256(bytea)", "bytea"),
+            ("length(bytea)", "integer"),
+            ("length(text)", "integer"),
+            ("max(bigint)", "bigint"),
+            ("convert_to(text, text)", "bytea"),
+            ("format(text, inet)", "text"),
+            ("current_setting(text)", "text"),
+            ("to_regclass(text)", "regclass"),
+            ("repeat(text, bigint)", "text"),
+            ("count(text)", "bigint"),
+        ):
             signature = f"{schema}.{head}".replace(", ", ",")
             yield build_mutation(f"{head} {where}", *before, create_function(schema, head, result), name=signature)
         for sign, kind in (("=", "text"), ("=", "bytea"), ("<>", "bytea"), ("=", "bigint"), (">", "bigint"),

@@ -15,7 +15,7 @@ SQLITE = {
     "UPDATE events SET recorded_by = 'eve' WHERE position = NEW.position; END",
     "deleted afterwards": "DROP TRIGGER events_refuse_delete; CREATE TRIGGER zz AFTER INSERT ON events BEGIN "
     "DELETE FROM events WHERE position = NEW.position; END",
-}  # fmt: skip
+}
 NOTHING = "CREATE FUNCTION {0}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
 POSTGRES = {
     "returned as nothing": NOTHING.format("nothing")
@@ -24,13 +24,13 @@ POSTGRES = {
     "deleted afterwards": "DROP TRIGGER events_refuse_delete ON events; CREATE FUNCTION gone() RETURNS trigger "
     "LANGUAGE plpgsql AS $$ BEGIN DELETE FROM events WHERE position = NEW.position; RETURN NULL; END $$; "
     "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION gone()",
-}  # fmt: skip
+}
 LOST = {
     "unlogged": ("ALTER TABLE events SET UNLOGGED", "events = unlogged"),
     "inherited": ("CREATE TABLE more () INHERITS (events)", "events = inherited by another table"),
     "not flushed": ("ALTER DATABASE {0} SET synchronous_commit = off", "synchronous_commit = off"),
     "without guards": ("ALTER DATABASE {0} SET session_replication_role = replica", "session_replication_role"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -48,11 +48,17 @@ def record(ratings: Ratings, db: str, number: int) -> Any:
 
 def imported(ratings: Ratings, db: str, numbers: range) -> Any:
     games = [
-        {"type": "game.recorded", "occurred_at": "2024-01-01T20:00:00Z", "data": {
-            "game_id": f"i-{number}", "game": "chess",
-            "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]}}
+        {
+            "type": "game.recorded",
+            "occurred_at": "2024-01-01T20:00:00Z",
+            "data": {
+                "game_id": f"i-{number}",
+                "game": "chess",
+                "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}],
+            },
+        }
         for number in numbers
-    ]  # fmt: skip
+    ]
     return ratings("import", "-", db=db, input="\n".join(map(json.dumps, games)))
 
 

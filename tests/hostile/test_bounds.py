@@ -83,7 +83,7 @@ RULESETS = {
     "tables in tables": f"[a{'.a' * 190}]\nb{'.b' * 190} = {'{c=' * 190}1{'}' * 190}\n",
     "a rule that is none": "rule = []\n",
     "a rule that is a table": "rule = {a = 1}\n",
-}  # fmt: skip
+}
 JSON_RULESETS = {
     "nested objects": '{"a":' * 900 + "1" + "}" * 900,
     "nested lists": '{"a":' + "[" * 900 + "]" * 900 + "}",

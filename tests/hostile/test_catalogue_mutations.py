@@ -68,9 +68,13 @@ def mutated_ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
     with running as server, create_postgres_database(server) as url:
         ledger = upgrade(url)
         with ledger.writing() as connection:
-            run_statements(connection, f"CREATE ROLE {READER}", f"GRANT USAGE ON SCHEMA public TO {READER}",
-               f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER}",
-               f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {READER}")  # fmt: skip
+            run_statements(
+                connection,
+                f"CREATE ROLE {READER}",
+                f"GRANT USAGE ON SCHEMA public TO {READER}",
+                f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER}",
+                f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO {READER}",
+            )
         yield ledger
         with ledger.writing() as connection:
             run_statements(connection, f"DROP OWNED BY {READER}", f"DROP ROLE {READER}")
@@ -341,13 +345,16 @@ SQLITE_HARMLESS_STATEMENTS = {
     "an index of two columns": ["CREATE INDEX mine ON EVENTS (recorded_at DESC, recorded_by COLLATE NOCASE)"],
     "an index like one of ours": ["CREATE INDEX unique_mine ON events (subject)"],
     "a table": ["CREATE TABLE mine (position INTEGER PRIMARY KEY, note TEXT UNIQUE)"],
-    "a table with a trigger": ["CREATE TABLE my_events (x)", "CREATE TABLE sums (x)",
-                               "CREATE TRIGGER mine AFTER INSERT ON my_events BEGIN UPDATE sums SET x = x + 1; END"],
+    "a table with a trigger": [
+        "CREATE TABLE my_events (x)",
+        "CREATE TABLE sums (x)",
+        "CREATE TRIGGER mine AFTER INSERT ON my_events BEGIN UPDATE sums SET x = x + 1; END",
+    ],
     "a table that refers to events": ["CREATE TABLE mine (event_id TEXT REFERENCES events (event_id))"],
     "a view over ours": ["CREATE VIEW mine AS SELECT position, recorded_by FROM events"],
     "statistics": ["ANALYZE"],
     "a full-text search": ["CREATE VIRTUAL TABLE mine USING fts5 (record, content = '')"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", SQLITE_HARMLESS_STATEMENTS)

@@ -32,10 +32,13 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     participants = [{"player": player, "place": place} for place, player in enumerate(PLAYERS, 1)]
     lines = [
-        {"type": "game.recorded", "occurred_at": f"2024-01-{day:02}T12:00:00Z",
-         "data": {"game_id": game_id, "game": "chess", "participants": participants}}
+        {
+            "type": "game.recorded",
+            "occurred_at": f"2024-01-{day:02}T12:00:00Z",
+            "data": {"game_id": game_id, "game": "chess", "participants": participants},
+        }
         for day, game_id in enumerate(("=1+1", "@game", "g"), 1)
-    ]  # fmt: skip
+    ]
     result = ratings("import", "-", "--by", "=cmd", db=url, input="\n".join(map(json.dumps, lines)))
     assert result.exit_code == 0, result.stderr
     for number, reason in enumerate(("=cmd|' /C calc'!A0", "@SUM(1)")):

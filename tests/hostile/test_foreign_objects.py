@@ -19,16 +19,19 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 Ratings = Callable[..., Any]
 STATE_QUERIES = (
-    "SELECT position, record FROM events ORDER BY 1", "SELECT * FROM generation_standings ORDER BY 1, 2, 3",
+    "SELECT position, record FROM events ORDER BY 1",
+    "SELECT * FROM generation_standings ORDER BY 1, 2, 3",
     "SELECT * FROM live_generation",
-)  # fmt: skip
+)
 CHANGE_POINTS = "UPDATE generation_standings SET points = 999"
 SQLITE = {
     "a trigger on events": (f"CREATE TRIGGER zz AFTER INSERT ON events BEGIN {CHANGE_POINTS}; END",),
     "a trigger on standings": (f"CREATE TRIGGER zz AFTER INSERT ON generation_standings BEGIN {CHANGE_POINTS}; END",),
     "a trigger on runs": (f"CREATE TRIGGER zz AFTER INSERT ON runs BEGIN {CHANGE_POINTS}; END",),
     "a trigger elsewhere that names ours": (
-        "CREATE TABLE mine (x)", f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN {CHANGE_POINTS}; END"),
+        "CREATE TABLE mine (x)",
+        f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN {CHANGE_POINTS}; END",
+    ),
     "a unique index": ("CREATE UNIQUE INDEX zz ON events (recorded_at, recorded_by, subject)",),
     "an index on an expression": ("CREATE INDEX zz ON events (upper(subject))",),
     "an index on some rows": ("CREATE INDEX zz ON events (subject) WHERE recorded_by = 'eve'",),
@@ -36,19 +39,23 @@ SQLITE = {
     "a column": ("ALTER TABLE generation_standings ADD COLUMN zz DEFAULT 'x'",),
     "a guard altered": (
         "DROP TRIGGER events_refuse_update",
-        "CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events BEGIN SELECT 1; END"),
+        "CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events BEGIN SELECT 1; END",
+    ),
     "a guard gone": ("DROP TRIGGER events_refuse_delete",),
-}  # fmt: skip
+}
 CREATE_FUNCTION = (
     "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "
     f"$$ BEGIN {CHANGE_POINTS}; RETURN NEW; END $$"
 )
 POSTGRES = {
     "a trigger on events": (
-        CREATE_FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION zz()"),
+        CREATE_FUNCTION,
+        "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION zz()",
+    ),
     "a trigger on standings": (
         CREATE_FUNCTION,
-        "CREATE TRIGGER zz AFTER INSERT ON generation_standings FOR EACH STATEMENT EXECUTE FUNCTION zz()"),
+        "CREATE TRIGGER zz AFTER INSERT ON generation_standings FOR EACH STATEMENT EXECUTE FUNCTION zz()",
+    ),
     "a trigger on runs": (CREATE_FUNCTION, "CREATE TRIGGER zz AFTER INSERT ON runs FOR EACH ROW EXECUTE FUNCTION zz()"),
     "a rule": (f"CREATE RULE zz AS ON INSERT TO events DO ALSO {CHANGE_POINTS}",),
     "a policy": ("CREATE POLICY zz ON generation_standings USING (player <> 'anna')",),
@@ -61,14 +68,15 @@ POSTGRES = {
     "a referencing action": ("CREATE TABLE zz (g int REFERENCES generations (generation) ON DELETE CASCADE)",),
     "a guard altered": (
         "CREATE OR REPLACE FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RETURN NEW; END $$",),
+        "$$ BEGIN RETURN NEW; END $$",
+    ),
     "a guard switched off": ("ALTER TABLE events DISABLE TRIGGER events_refuse_delete",),
     "an append with more rights": (
         "ALTER FUNCTION events_append_one(text, text, smallint, text, bigint, bigint, text, text, text, bigint) "
-        "SECURITY DEFINER",),
-    "a function with our name": (
-        "CREATE FUNCTION events_append_one(zz inet) RETURNS int LANGUAGE sql AS 'SELECT 1'",),
-}  # fmt: skip
+        "SECURITY DEFINER",
+    ),
+    "a function with our name": ("CREATE FUNCTION events_append_one(zz inet) RETURNS int LANGUAGE sql AS 'SELECT 1'",),
+}
 REPORTED_NAMES = {
     "a guard altered": "events_",
     "a guard gone": "events_refuse_delete",
@@ -97,11 +105,17 @@ def try_every_write(ratings: Ratings, db: str) -> dict[str, Any]:
     """Run every kind of command that writes, and return the results by kind."""
     game = ("--game", "chess", "--new-names", "accept", "--at", "2024-02-01T20:00Z")
     imported = [
-        {"type": "game.recorded", "occurred_at": "2024-02-02T20:00:00Z", "data": {
-            "game_id": f"i-{number}", "game": "chess",
-            "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]}}
+        {
+            "type": "game.recorded",
+            "occurred_at": "2024-02-02T20:00:00Z",
+            "data": {
+                "game_id": f"i-{number}",
+                "game": "chess",
+                "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}],
+            },
+        }
         for number in range(3)
-    ]  # fmt: skip
+    ]
     return {
         "record": ratings("record", "-q", *game, "--game-id", "g-new", "anna", "ben", db=db),
         "import": ratings("import", "-", db=db, input="\n".join(map(json.dumps, imported))),

@@ -86,10 +86,15 @@ def check_given_up(result: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [
-    ("status",), ("record", "--game-id", "g", "a", "b"), pytest.param(("verify",), marks=pytest.mark.at_length),
-    pytest.param(("rebuild",), marks=pytest.mark.at_length),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status",),
+        ("record", "--game-id", "g", "a", "b"),
+        pytest.param(("verify",), marks=pytest.mark.at_length),
+        pytest.param(("rebuild",), marks=pytest.mark.at_length),
+    ],
+)
 def test_frozen_server_is_unreachable(
     command: tuple[str, ...], db: str, ratings: Ratings, freeze: Callable[[], None]
 ) -> None:

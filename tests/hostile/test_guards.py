@@ -31,10 +31,16 @@ def build_row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> E
         last = head(connection)
     occurred_at, recorded_at = members.pop("occurred_at", OCCURRED_AT), members.pop("recorded_at", last.recorded_at)
     event = {
-        "by": "eve", "data": GAME, "id": "game:forged", "position": last.position + 1, "schema_version": 1,
-        "type": "game.recorded", **members,
-        "occurred_at": format_instant(occurred_at), "recorded_at": format_instant(recorded_at),
-    }  # fmt: skip
+        "by": "eve",
+        "data": GAME,
+        "id": "game:forged",
+        "position": last.position + 1,
+        "schema_version": 1,
+        "type": "game.recorded",
+        **members,
+        "occurred_at": format_instant(occurred_at),
+        "recorded_at": format_instant(recorded_at),
+    }
     record = dump(event)
     leaf = leaf_hash(record)
     return EventRow(
@@ -61,9 +67,14 @@ class Undone(Exception):
 
 
 OTHER_VALUES = {
-    "event_id": "game:other", "type": "game.voided", "schema_version": 2, "subject": "game:other",
-    "occurred_at": OCCURRED_AT + 1, "recorded_by": "zoe", "supersedes": "game:g-1",
-}  # fmt: skip
+    "event_id": "game:other",
+    "type": "game.voided",
+    "schema_version": 2,
+    "subject": "game:other",
+    "occurred_at": OCCURRED_AT + 1,
+    "recorded_by": "zoe",
+    "supersedes": "game:g-1",
+}
 
 
 @pytest.mark.parametrize("column", OTHER_VALUES)
@@ -76,11 +87,18 @@ def test_column_unlike_its_record_is_refused(column: str, db: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("subject", "data"), [
-    ("league:g-1", {}), ("game:soon", {"group": "soon"}), ("game:soon", {"extra": {"game_id": "soon"}}),
-    ("game:soon", {"extra": {"game": "chess", "game_id": "soon", "note": '},"game":"chess","game_id":"g-1"'}}),
-    ("game:anna", {}), ("player:anna", {}), ("g-1", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("subject", "data"),
+    [
+        ("league:g-1", {}),
+        ("game:soon", {"group": "soon"}),
+        ("game:soon", {"extra": {"game_id": "soon"}}),
+        ("game:soon", {"extra": {"game": "chess", "game_id": "soon", "note": '},"game":"chess","game_id":"g-1"'}}),
+        ("game:anna", {}),
+        ("player:anna", {}),
+        ("g-1", {}),
+    ],
+)
 def test_row_about_another_subject_is_refused(subject: str, data: dict[str, Any], db: str) -> None:
     """The guard refuses the row of a game with another subject.
 
@@ -156,9 +174,17 @@ def test_guard_ignores_own_functions(postgres_url: str, ratings: Ratings) -> Non
     assert list_findings(ratings, postgres_url) == []
 
 
-@pytest.mark.parametrize("record", [
-    "{}", "", "null", '{"by":"eve"}', '{"data":{},"by":"eve"}', ' {"by":"eve","data":{}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "record",
+    [
+        "{}",
+        "",
+        "null",
+        '{"by":"eve"}',
+        '{"data":{},"by":"eve"}',
+        ' {"by":"eve","data":{}',
+    ],
+)
 def test_malformed_record_is_refused(record: str, db: str) -> None:
     """The guard refuses a row whose record is not a canonical event."""
     ledger = connect(db)
@@ -207,9 +233,12 @@ def test_guard_accepts_any_names_and_times(db: str, at_length: bool) -> None:
 
     @settings(max_examples=500 if at_length else 60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
-        name=NAMES, by=NAMES | st.sampled_from(["a\nb", "\t", "\\n", '"']), game_id=NAMES, supersedes=st.none() | NAMES,
+        name=NAMES,
+        by=NAMES | st.sampled_from(["a\nb", "\t", "\\n", '"']),
+        game_id=NAMES,
+        supersedes=st.none() | NAMES,
         at=st.integers(INSTANT_MIN, INSTANT_MAX) | st.sampled_from([INSTANT_MIN, INSTANT_MAX, -1, 0, 999_999, 10**6]),
-    )  # fmt: skip
+    )
     def check_accepted(name: str, by: str, game_id: str, supersedes: str | None, at: int) -> None:
         members = {"id": name, "by": by, "data": {**GAME, "game_id": game_id}, "occurred_at": at}
         superseding = {} if supersedes is None else {"supersedes": supersedes}

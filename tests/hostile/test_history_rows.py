@@ -76,11 +76,16 @@ def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> N
     assert list_findings(ratings, db) == []
 
 
-@pytest.mark.parametrize("statement", [
-    "UPDATE history_games SET rated = 2 WHERE game_id = 'g-1'", "UPDATE history_changes SET before = 'abc'",
-    "UPDATE history_parts SET rows = 'abc'", "UPDATE history_parts SET block = 'abc'",
-    "UPDATE history_games SET game_id = x'ff'",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE history_games SET rated = 2 WHERE game_id = 'g-1'",
+        "UPDATE history_changes SET before = 'abc'",
+        "UPDATE history_parts SET rows = 'abc'",
+        "UPDATE history_parts SET block = 'abc'",
+        "UPDATE history_games SET game_id = x'ff'",
+    ],
+)
 def test_wrongly_typed_history_is_a_finding(statement: str, tmp_path: Any, ratings: Ratings) -> None:
     """History values of the wrong type are findings of `verify`, not program bugs."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
@@ -132,9 +137,17 @@ def test_upgrade_extends_rights_to_the_history(store: str) -> None:
     with psycopg.connect(store, autocommit=True) as connection:
         rights = "SELECT has_table_privilege(%s, %s, %s)"
         tables = ("live_history", "history_parts", "history_changes", "history_games", "history_participants")
-        found = {(right, connection.execute(rights, (role, table, right)).fetchone()) for table in tables
-                 for right in ("SELECT", "INSERT", "DELETE", "UPDATE", "TRUNCATE")}  # fmt: skip
+        found = {
+            (right, connection.execute(rights, (role, table, right)).fetchone())
+            for table in tables
+            for right in ("SELECT", "INSERT", "DELETE", "UPDATE", "TRUNCATE")
+        }
         connection.execute(f"DROP OWNED BY {quoted}")
         connection.execute(f"DROP ROLE {quoted}")
-    assert found == {("SELECT", (True,)), ("INSERT", (True,)), ("DELETE", (True,)), ("UPDATE", (False,)),
-                     ("TRUNCATE", (False,))}  # fmt: skip
+    assert found == {
+        ("SELECT", (True,)),
+        ("INSERT", (True,)),
+        ("DELETE", (True,)),
+        ("UPDATE", (False,)),
+        ("TRUNCATE", (False,)),
+    }

@@ -33,9 +33,13 @@ def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tup
     """The exit code and output of a command that gets a signal so long after it began."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     time.sleep(after_ms / 1000)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
@@ -49,13 +53,13 @@ def before_ours(err: str) -> bool:
 
 
 # the modules that run before the handler is there
-STARTING = {
-    (f"ratings_ledger/{name}.py", "<module>") for name in ("__init__", "__main__", "cli/__init__", "cli/start")
-}  # fmt: skip
+STARTING = {(f"ratings_ledger/{name}.py", "<module>") for name in ("__init__", "__main__", "cli/__init__", "cli/start")}
 COMMANDS = {
-    "version": ("--version",), "standings": ("standings", "elo-chess/all"), "log": ("log", "--format", "json"),
+    "version": ("--version",),
+    "standings": ("standings", "elo-chess/all"),
+    "log": ("log", "--format", "json"),
     "record": ("record", "-q", "--game-id", "new", *GAME),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow_cases

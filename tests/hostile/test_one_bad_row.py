@@ -35,15 +35,25 @@ pytestmark = pytest.mark.ledger(make=create_published_ledger)
 
 # the cases of a short run; `projections/test_paths.py` decodes all of them
 SHORT_CASES = (
-    "no participant", "a long name", "an unknown type", "a correction without a game", "a void of itself",
+    "no participant",
+    "a long name",
+    "an unknown type",
+    "a correction without a game",
+    "a void of itself",
     "a member twice",
-)  # fmt: skip
+)
 ANSWERING_COMMANDS = [
-    ("standings", "elo-chess/all"), ("history", "anna", "elo-chess/all"), ("explain", "g-1", "elo-chess/all"),
-    ("explain", "anna", "elo-chess/all"), ("ladders",), ("lists",), ("statistics", "anna"),
-    ("books", "elo-chess/all"), ("diff", "published", "now"),
+    ("standings", "elo-chess/all"),
+    ("history", "anna", "elo-chess/all"),
+    ("explain", "g-1", "elo-chess/all"),
+    ("explain", "anna", "elo-chess/all"),
+    ("ladders",),
+    ("lists",),
+    ("statistics", "anna"),
+    ("books", "elo-chess/all"),
+    ("diff", "published", "now"),
     ("export", "standings"),
-]  # fmt: skip
+]
 OTHER_COMMANDS = [
     ("games",), ("games", "--player", "anna"), ("log",), ("log", "anna"), ("log", "forged"), ("status",), ("doctor",),
     ("rules", "list"), ("league", "list"), ("export", "events"), ("rebuild",), ("rebuild", "--check"),
@@ -123,14 +133,17 @@ def test_ledger_with_impossible_row_accepts_changes(what: str, db: str, ratings:
     for command in (
         ("record", "--game", "chess", "--game-id", "new", "--at", "2024-03-01T20:00Z", "anna", "cleo"),
         ("correct", "g-1", "ben", "anna", "cleo", "--reason", "the sheet was wrong"),
-        ("void", "g-2", "--reason", "not played"), ("reinstate", "g-2", "--reason", "it was"),
-        ("player", "rename", "cleo", "cleopatra"), ("adjust", "elo-chess/all", "anna", "5", "--reason", "a prize"),
+        ("void", "g-2", "--reason", "not played"),
+        ("reinstate", "g-2", "--reason", "it was"),
+        ("player", "rename", "cleo", "cleopatra"),
+        ("adjust", "elo-chess/all", "anna", "5", "--reason", "a prize"),
         ("publish", "elo-chess/all"),
-    ):  # fmt: skip
+    ):
         command_result = ratings(*command, db=db)
         assert command_result.exit_code == 0, (command, command_result)
-    result = ratings("record", "--game", "chess", "--game-id", "forged", "--at", "2024-03-01T20:00Z", "anna", "ben",
-                    db=db)  # fmt: skip
+    result = ratings(
+        "record", "--game", "chess", "--game-id", "forged", "--at", "2024-03-01T20:00Z", "anna", "ben", db=db
+    )
     assert result.exit_code in (0, 1)
     assert "bug" not in result.stderr
     assert ratings("rebuild", db=db).exit_code == 0
@@ -157,12 +170,19 @@ def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
     with open_for_reading(db) as connection:
         query = text("SELECT record FROM events WHERE type = 'list.published'")
         data = json.loads(connection.execute(query).scalar_one())["data"] | {"known_at": 1}
-    append_forged(db, data, "ladder:elo-chess/all", id="x", type="list.published",
-          rewrite=replace_once('"known_at":1', '"known_at":1,"known_at":1'))  # fmt: skip
+    append_forged(
+        db,
+        data,
+        "ladder:elo-chess/all",
+        id="x",
+        type="list.published",
+        rewrite=replace_once('"known_at":1', '"known_at":1,"known_at":1'),
+    )
     for command in (
-        *ANSWERING_COMMANDS, ("standings", "elo-chess/all", "--as-published"),
+        *ANSWERING_COMMANDS,
+        ("standings", "elo-chess/all", "--as-published"),
         ("record", "--game", "chess", "--game-id", "new", "--at", "2024-03-01T20:00Z", "anna", "cleo"),
-    ):  # fmt: skip
+    ):
         assert ratings(*command, db=db).exit_code == 0, command
     assert [message.partition(":")[0] for message in list_findings(ratings, db)] == ["not-a-record"]
 
@@ -192,9 +212,12 @@ def test_many_bad_rows_are_counted(db: str, ratings: Ratings) -> None:
 
 
 IMPOSSIBLE_VOIDS = {
-    "of nothing": {"v": "no"}, "of itself": {"v": "v"}, "of each other": {"w": "v", "v": "w"},
-    "of a void of nothing": {"w": "no", "v": "w"}, "of a game's event": {"v": "game:g-1"},
-}  # fmt: skip
+    "of nothing": {"v": "no"},
+    "of itself": {"v": "v"},
+    "of each other": {"w": "v", "v": "w"},
+    "of a void of nothing": {"w": "no", "v": "w"},
+    "of a game's event": {"v": "game:g-1"},
+}
 
 
 @pytest.mark.parametrize("what", IMPOSSIBLE_VOIDS)
@@ -299,8 +322,13 @@ def test_cache_ignores_correction_of_uncounted_game(db: str, ratings: Ratings, m
     assert ratings("record", db=db, input=json.dumps({**GAME, "game_id": "behind"})).exit_code == 0
     before = json.loads(ratings(*command, db=db).stdout)
     reversed_game = {**GAME, "participants": [{"player": "ben", "place": 1}, {"player": "anna", "place": 2}]}
-    append_forged(db, {"game_id": "forged", "game": reversed_game, "reason": "x"}, id="c", type="game.corrected",
-          supersedes="game:forged")  # fmt: skip
+    append_forged(
+        db,
+        {"game_id": "forged", "game": reversed_game, "reason": "x"},
+        id="c",
+        type="game.corrected",
+        supersedes="game:forged",
+    )
     after = ratings(*command, db=db)
     assert "cache" not in after.stderr
     assert json.loads(after.stdout)["rows"] == before["rows"]
@@ -313,20 +341,27 @@ def test_gap_of_positions_costs_no_time(position: int, db: str, ratings: Ratings
     """Billions of absent positions do not slow any command, and `verify` names them."""
     append_forged(db, {**GAME, "game_id": "forged"}, position=position, columns={"position": position})
     for command in (
-        ("standings", "elo-chess/all"), ("standings", "elo-chess/all", "--known-at", "2999-01-01T00:00Z"),
-        ("history", "anna", "elo-chess/all"), ("log", "anna"), ("diff", "2", "now"), ("rebuild", "--check"),
+        ("standings", "elo-chess/all"),
+        ("standings", "elo-chess/all", "--known-at", "2999-01-01T00:00Z"),
+        ("history", "anna", "elo-chess/all"),
+        ("log", "anna"),
+        ("diff", "2", "now"),
+        ("rebuild", "--check"),
         ("void", "g-1", "--reason", "twice"),
-    ):  # fmt: skip
+    ):
         result = ratings(*command, db=db)
         assert result.exit_code == 0, (command, result)
     assert any(message.startswith("missing: positions ") for message in list_findings(ratings, db))
 
 
 DAMAGED_COLUMNS = {
-    "no chain hash": "chain_hash = NULL", "a chain hash that is a text": "chain_hash = 'abc'",
-    "a short chain hash": "chain_hash = x'00'", "a time that is a text": "recorded_at = 'x'",
-    "a time with a fraction": "recorded_at = 9e30", "a time after all times": "recorded_at = 4611686018427387904",
-}  # fmt: skip
+    "no chain hash": "chain_hash = NULL",
+    "a chain hash that is a text": "chain_hash = 'abc'",
+    "a short chain hash": "chain_hash = x'00'",
+    "a time that is a text": "recorded_at = 'x'",
+    "a time with a fraction": "recorded_at = 9e30",
+    "a time after all times": "recorded_at = 4611686018427387904",
+}
 
 
 def damage_head(path: str, change: str) -> None:
@@ -361,9 +396,14 @@ def test_damaged_head_is_named(what: str, ratings: Ratings, request: pytest.Fixt
         db = f"sqlite:///{request.getfixturevalue('copied_file')(create_published_ledger)}"
         damage_head(db.removeprefix("sqlite:///"), DAMAGED_COLUMNS[what])
     for command in (
-        ("standings", "elo-chess/all"), ("status",), ("log",), ("doctor",), ("rebuild",), ("publish", "elo-chess/all"),
+        ("standings", "elo-chess/all"),
+        ("status",),
+        ("log",),
+        ("doctor",),
+        ("rebuild",),
+        ("publish", "elo-chess/all"),
         ("record", "-q", "--game", "chess", "--game-id", "g-9", "--at", "2024-02-01T20:00Z", "anna", "ben"),
-    ):  # fmt: skip
+    ):
         result = ratings(*command, db=db)
         assert (result.exit_code, "bug" in result.stderr) == (1, False), (command, result)
         assert "the last event, at position 6, is invalid; run: ratings verify" in result.stderr, command

@@ -104,8 +104,15 @@ def build_rows(ladder: str, digest: str) -> dict[str, Any]:
 
 def build_list(ladder: str, **members: Any) -> dict[str, Any]:
     ruleset = f"{ladder.partition('/')[0]}@1"
-    return {"ladder": ladder, "known_at": 5, "ruleset": ruleset, "digest": DIGEST, "row_count": 1, "parts": 1,
-            **members}  # fmt: skip
+    return {
+        "ladder": ladder,
+        "known_at": 5,
+        "ruleset": ruleset,
+        "digest": DIGEST,
+        "row_count": 1,
+        "parts": 1,
+        **members,
+    }
 
 
 def build_batch(*ranges: list[int]) -> dict[str, Any]:
@@ -113,8 +120,15 @@ def build_batch(*ranges: list[int]) -> dict[str, Any]:
 
 
 def build_ruleset(**members: Any) -> dict[str, Any]:
-    return {"id": "elo-x", "version": "1", "rule": "pairwise-elo/1", "effective_from": "2000-01-01",
-            "scope": {"game": ["x"]}, "params": {"start": 1000, "k_total": 32}, **members}  # fmt: skip
+    return {
+        "id": "elo-x",
+        "version": "1",
+        "rule": "pairwise-elo/1",
+        "effective_from": "2000-01-01",
+        "scope": {"game": ["x"]},
+        "params": {"start": 1000, "k_total": 32},
+        **members,
+    }
 
 
 DIGEST = "sha256:" + 64 * "0"

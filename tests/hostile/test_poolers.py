@@ -27,9 +27,15 @@ pytestmark = [
 Ratings = Callable[..., Any]
 CHESS = ("--game", "chess", "--at", "2024-01-01T20:00Z")
 COMMANDS = [
-    ("init", "--for", "chess"), ("record", *CHESS, "--game-id", "first", "anna", "ben"), ("rebuild",), ("verify",),
-    ("status",), ("doctor",), ("standings", "elo-chess/all"), ("export", "events"),
-]  # fmt: skip
+    ("init", "--for", "chess"),
+    ("record", *CHESS, "--game-id", "first", "anna", "ben"),
+    ("rebuild",),
+    ("verify",),
+    ("status",),
+    ("doctor",),
+    ("standings", "elo-chess/all"),
+    ("export", "events"),
+]
 
 
 @contextmanager

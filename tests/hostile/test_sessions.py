@@ -91,8 +91,11 @@ def run_in_a_process(db: str, *command: str, **environment: str) -> Any:
     """Run a command in a process with additional environment variables."""
     return subprocess.run(
         [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
-        capture_output=True, text=True, check=False, env={**os.environ, **environment},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
 
 
 @pytest.mark.slow

@@ -52,10 +52,16 @@ game = partial(build_game_data, game="go", city=CITY, group=CITY, extra={"note":
 
 
 RULESET = {
-    "id": "elo-go", "version": "1", "rule": "pairwise-elo/1", "effective_from": "2000-01-01", "source": REASON,
-    "scope": {"game": ["go"], "exclude_group": [f"no {ANYTHING}"]}, "partition": {"by": ["city"]},
-    "params": {"start": 1000, "k_total": 32}, "assumed": {"start": REASON},
-}  # fmt: skip
+    "id": "elo-go",
+    "version": "1",
+    "rule": "pairwise-elo/1",
+    "effective_from": "2000-01-01",
+    "source": REASON,
+    "scope": {"game": ["go"], "exclude_group": [f"no {ANYTHING}"]},
+    "partition": {"by": ["city"]},
+    "params": {"start": 1000, "k_total": 32},
+    "assumed": {"start": REASON},
+}
 EVENTS = [
     ("ruleset.published", RULESET),
     ("player.registered", {"player": ANNA}),
@@ -74,7 +80,7 @@ EVENTS = [
     ("clock.started", {"game_id": GAME, "at": 0, "players": [ANNA, BEN]}),
     ("clock.offered", {"game_id": GAME, "at": 1, "player": ANNA, "choice": "fortune"}),
     ("points.adjusted", {"ladder": LADDER, "player": BEN, "points": "7", "reason": REASON}),
-]  # fmt: skip
+]
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
@@ -133,9 +139,14 @@ FORMS = ("table", "json", "toml")
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("command", [*READING, *WRONG], ids=lambda command: ascii(command[0]))
 def test_no_command_prints_hidden_characters(
-    command: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    store_kind: str, at_length: bool,
-) -> None:  # fmt: skip
+    command: tuple[str, ...],
+    db: str,
+    ratings: Ratings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    store_kind: str,
+    at_length: bool,
+) -> None:
     """No command prints hidden characters raw, in any format, whichever text holds them."""
     if store_kind == "postgres" and not at_length and command[0] not in ("log", "doctor", "void"):
         pytest.skip("at length")
@@ -177,8 +188,11 @@ def test_export_and_piped_csv_are_verbatim(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("command", [("standings", LADDER), ("log",), ("export", "changes", LADDER),
-                                     ("export", "standings")], ids=lambda c: c[0])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [("standings", LADDER), ("log",), ("export", "changes", LADDER), ("export", "standings")],
+    ids=lambda c: c[0],
+)
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_terminal_gets_no_hidden_characters(
     command: tuple[str, ...], form: str, copied_file: Callable[..., str]
@@ -196,7 +210,7 @@ FILES = {
     "a member": '{"type":"game.recorded","occurred_at":"2024-01-01T00:00:00Z","data":{"\\u001b\\u200b":1}}\n',
     "raw": '{"type":"\x1b[2J\u202e\u200b\n',
     "a repeated member": '{"\\u001b\u202e":1,"\\u001b\u202e":2}\n',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", FILES)
@@ -217,9 +231,12 @@ def test_hostile_file_is_not_printed_raw(
 
 
 TOML = {
-    "a key": f'"{UNSEEN}\\u001b" = 1\n', "a value": f'id = "{UNSEEN}\\u001b\u202e"\nversion = "\\u0007"\n',
-    "no TOML": f"{TURNED}\x1b[2J", "a table": f'["{UNSEEN}"]\nx = 1\n', "a rule": f'id = "x"\nrule = "{UNSEEN}/1"\n',
-}  # fmt: skip
+    "a key": f'"{UNSEEN}\\u001b" = 1\n',
+    "a value": f'id = "{UNSEEN}\\u001b\u202e"\nversion = "\\u0007"\n',
+    "no TOML": f"{TURNED}\x1b[2J",
+    "a table": f'["{UNSEEN}"]\nx = 1\n',
+    "a rule": f'id = "x"\nrule = "{UNSEEN}/1"\n',
+}
 
 
 @pytest.mark.parametrize("what", TOML)
@@ -237,9 +254,16 @@ def test_hostile_ruleset_is_not_printed_raw(what: str, tmp_path: Path, ratings: 
 
 @pytest.mark.parametrize(
     "url",
-    ["/no/\x1b[2J\u202e\u200b.db", "sqlite:////no/\x1b[2J\u202e.db", "postgresql://u:p\x1b@[/\u202e", "\x1b]0;x\x07://x",
-     "postgresql://nobody\u202e@localhost:1/x\u200b", "sqlite:///x.db?\u202e=1", "sqlite:///x.db?timeout=\x1b[2J"],
-)  # fmt: skip
+    [
+        "/no/\x1b[2J\u202e\u200b.db",
+        "sqlite:////no/\x1b[2J\u202e.db",
+        "postgresql://u:p\x1b@[/\u202e",
+        "\x1b]0;x\x07://x",
+        "postgresql://nobody\u202e@localhost:1/x\u200b",
+        "sqlite:///x.db?\u202e=1",
+        "sqlite:///x.db?timeout=\x1b[2J",
+    ],
+)
 @pytest.mark.parametrize("how", ["--db", "RATINGS_DB"])
 def test_hostile_ledger_name_is_not_printed(
     how: str, url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
@@ -266,8 +290,11 @@ def test_hostile_settings_are_not_printed_raw(
     for arguments in (["init"], ["record", "--game", "go", "a", "b"], ["log"], ["doctor"], [b"\xff\x1b"], ["status"]):
         process = subprocess.run(
             [sys.executable, "-m", "ratings_ledger", "--db", str(tmp_path / "ratings.db"), *arguments],
-            capture_output=True, cwd=ROOT, check=False, env={**os.environ, **settings},
-        )  # fmt: skip
+            capture_output=True,
+            cwd=ROOT,
+            check=False,
+            env={**os.environ, **settings},
+        )
         assert hidden((process.stdout + process.stderr).decode()) == set(), process
         assert b"Traceback" not in process.stderr
 

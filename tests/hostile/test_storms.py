@@ -318,10 +318,12 @@ def test_storm_loses_no_event(
     rebuilds = read_notes(folder, "rebuilder")
     finished = count_finished_rebuilds(folder)
     summary = [
-        f"{dict(storm.strikes)}", f"{acknowledged:,} events acknowledged, {len(read_all_records(url)):,} stored",
+        f"{dict(storm.strikes)}",
+        f"{acknowledged:,} events acknowledged, {len(read_all_records(url)):,} stored",
         f"rebuilds: {sum('begun' in done for done in rebuilds)} begun, {finished} finished",
-        *(f"{times} x {text}" for text, times in failures.most_common()), f"{read_notes(folder, 'watcher')}",
-    ]  # fmt: skip
+        *(f"{times} x {text}" for text, times in failures.most_common()),
+        f"{read_notes(folder, 'watcher')}",
+    ]
     sys.stdout.write("\n".join(["", *summary, ""]))
     assert acknowledged > 10 * len(order)
     assert finished > len(order) // 10

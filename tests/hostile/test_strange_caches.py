@@ -184,7 +184,7 @@ FOOTER_CHANGES: dict[str, Callable[[Any], Any]] = {
     "a checksum alone": change_column("start", "q", [4], 0, 5),
     "a checksum too many": change_column("start", "q", [4], 0, [5, 6]),
     "texts for checksums": change_column("start", "q", [4], 0, ["5"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", FOOTER_CHANGES)
@@ -240,9 +240,16 @@ def test_files_of_another_format_are_kept_for_a_week(ratings: Ratings, db: str, 
 
 
 INVALID_NUMBERS = {
-    "player": [-1, 2**30, 3], "cell": [-1, 99], "start": [-5, 2**40], "count": [-1, 2**30], "status": [-1, 99],
-    "replaced": [5], "kind_start": [-(2**40)], "first_position": [0], "occurred_at": [-(2**62)],
-}  # fmt: skip
+    "player": [-1, 2**30, 3],
+    "cell": [-1, 99],
+    "start": [-5, 2**40],
+    "count": [-1, 2**30],
+    "status": [-1, 99],
+    "replaced": [5],
+    "kind_start": [-(2**40)],
+    "first_position": [0],
+    "occurred_at": [-(2**62)],
+}
 
 
 @pytest.mark.parametrize("compiled", [False, True])

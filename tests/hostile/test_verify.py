@@ -73,7 +73,7 @@ STORED_CHANGES = {
     "a position": "UPDATE generations SET position = position - 1",
     "when it ended": "UPDATE generations SET finished_at = NULL",
     "no pointer": "DELETE FROM live_generation",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", STORED_CHANGES)
@@ -116,9 +116,13 @@ def test_broken_live_pointer_is_reported(db: str, ratings: Ratings) -> None:
             connection.execute("UPDATE live_generation SET generation = 99")
             connection.commit()
     else:
-        run_statements(db, "ALTER TABLE live_generation DROP CONSTRAINT live_generation_generation_exists",
-           "ALTER TABLE live_generation DROP CONSTRAINT live_generation_one_row",
-           "UPDATE live_generation SET generation = 99", "INSERT INTO live_generation VALUES (2, 1)")  # fmt: skip
+        run_statements(
+            db,
+            "ALTER TABLE live_generation DROP CONSTRAINT live_generation_generation_exists",
+            "ALTER TABLE live_generation DROP CONSTRAINT live_generation_one_row",
+            "UPDATE live_generation SET generation = 99",
+            "INSERT INTO live_generation VALUES (2, 1)",
+        )
     assert "standings: the live pointer names generation 99, which does not exist" in list_findings(ratings, db)
 
 
@@ -210,8 +214,13 @@ def test_row_security_is_reported(postgres_db: str, ratings: Ratings) -> None:
     A policy hides rows from the role; no command reads a part of the log as the whole.
     """
     name = f"reader_{make_url(postgres_db).database}"
-    run_statements(postgres_db, f"CREATE ROLE {name} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}",
-       "ALTER TABLE events ENABLE ROW LEVEL SECURITY", "CREATE POLICY few ON events USING (position < 3)")  # fmt: skip
+    run_statements(
+        postgres_db,
+        f"CREATE ROLE {name} LOGIN",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}",
+        "ALTER TABLE events ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY few ON events USING (position < 3)",
+    )
     try:
         role_url = make_url(postgres_db).set(username=name).render_as_string(hide_password=False)
         for command in (("verify",), ("standings", "elo-chess/all"), ("export", "events")):
@@ -226,8 +235,10 @@ def test_row_security_is_reported(postgres_db: str, ratings: Ratings) -> None:
         run_statements(postgres_db, f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
 
-@pytest.mark.parametrize("statement", ["CREATE INDEX mine ON events (recorded_by)", "CREATE TABLE mine (x integer)",
-                                       "CREATE VIEW mine AS SELECT 1 AS x"])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE INDEX mine ON events (recorded_by)", "CREATE TABLE mine (x integer)", "CREATE VIEW mine AS SELECT 1 AS x"],
+)
 def test_operators_own_objects_are_accepted(statement: str, db: str, ratings: Ratings) -> None:
     """`verify` accepts an operator's own index, table or view."""
     run_statements(db, statement)
@@ -246,8 +257,11 @@ def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkey
     assert ratings("import", "-", db=db, input="\n".join(map(json.dumps, games))).exit_code == 0
     set_thresholds(monkeypatch, verified_events=7)
     assert ratings("verify", db=db) == (0, "", "")
-    run_statements(db, "DROP TRIGGER events_refuse_update",
-       "UPDATE events SET recorded_by = 'eve' WHERE position IN (7, 8, 14, 15, 150, 201)")  # fmt: skip
+    run_statements(
+        db,
+        "DROP TRIGGER events_refuse_update",
+        "UPDATE events SET recorded_by = 'eve' WHERE position IN (7, 8, 14, 15, 150, 201)",
+    )
     findings_of_processes = list_findings(ratings, db)
     set_thresholds(monkeypatch, verified_events=10**6)
     assert list_findings(ratings, db) == findings_of_processes
@@ -258,8 +272,11 @@ def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkey
 def test_foreign_trigger_is_reported(on: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
     """`verify` reports a foreign trigger, on a table named in capitals or on another table."""
     db = f"sqlite:///{copied_file(create_published_ledger)}"
-    run_statements(db, "CREATE TABLE other (x)", f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN "
-       "UPDATE generation_standings SET points = points + 1000000; END")  # fmt: skip
+    run_statements(
+        db,
+        "CREATE TABLE other (x)",
+        f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN UPDATE generation_standings SET points = points + 1000000; END",
+    )
     assert list_findings(ratings, db) == [f"schema: the trigger z on {on} was not created by this program"]
 
 

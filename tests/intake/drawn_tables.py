@@ -107,10 +107,13 @@ def _draw_game(chance: Random, kind: str, names: list[str], players_max: int) ->
         scores = [str(-3 * place) for place in places]
     elif step == "-3":
         scores = [str(-3 * merit) for merit in merits]
-    return Game(_draw_time(chance), tuple(
-        (player, place if kind != SCORES else None, score if kind != PLACES else None)
-        for player, place, score in zip(players, places, scores, strict=True)
-    ))  # fmt: skip
+    return Game(
+        _draw_time(chance),
+        tuple(
+            (player, place if kind != SCORES else None, score if kind != PLACES else None)
+            for player, place, score in zip(players, places, scores, strict=True)
+        ),
+    )
 
 
 def _draw_time(chance: Random) -> date:
@@ -181,10 +184,13 @@ DATES: dict[str, DateFormat] = {
 }
 REAL_DATES = "real dates"
 HEADERS = {
-    "player": ("player", "Spieler", "Name", "Joueur"), "place": ("place", "Platz", "Rank"),
-    "score": ("score", "Punkte", "Points"), "occurred_at": ("occurred_at", "Date", "Datum"),
-    "game_id": ("game_id", "Nr.", "Partie"), "time": ("Time", "Uhrzeit"),
-}  # fmt: skip
+    "player": ("player", "Spieler", "Name", "Joueur"),
+    "place": ("place", "Platz", "Rank"),
+    "score": ("score", "Punkte", "Points"),
+    "occurred_at": ("occurred_at", "Date", "Datum"),
+    "game_id": ("game_id", "Nr.", "Partie"),
+    "time": ("Time", "Uhrzeit"),
+}
 
 
 def draw_table(chance: Random, season: Season, layout: str, in_cells: bool) -> Table | None:
@@ -217,9 +223,13 @@ def draw_table(chance: Random, season: Season, layout: str, in_cells: bool) -> T
     previous: tuple[date, int] | None = None
     for game, game_id, game_rows in zip(season.games, season.ids, games, strict=True):
         places = [place or 0 for _, place, _ in game.seats]
-        if layout == "rows" and not season.has_ids and previous is not None and previous[0] == game.when and (
-            previous[1] <= places[0] or chance.random() < 0.3
-        ):  # fmt: skip
+        if (
+            layout == "rows"
+            and not season.has_ids
+            and previous is not None
+            and previous[0] == game.when
+            and (previous[1] <= places[0] or chance.random() < 0.3)
+        ):
             rows.append([None] * len(rows[0]))
             features.append("an empty line")
         previous = game.when, places[-1]
@@ -264,10 +274,12 @@ def _lay_out_rows(chance: Random, season: Season) -> LaidOut | None:
         season.kind
     ]
     cells = [
-        [[player, *([place] if place is not None else []), *([Decimal(score)] if score is not None else [])]
-         for player, place, score in game.seats]
+        [
+            [player, *([place] if place is not None else []), *([Decimal(score)] if score is not None else [])]
+            for player, place, score in game.seats
+        ]
         for game in season.games
-    ]  # fmt: skip
+    ]
     if season.has_ids:
         for game_rows in cells:
             chance.shuffle(game_rows)
@@ -316,16 +328,26 @@ def _lay_out_pair(chance: Random, season: Season) -> LaidOut | None:
         elif first[1] == second[1]:
             games.append([[*names, chance.choice(("½-½", "1/2-1/2", "0.5 - 0.5", "draw", "remis"))]])
         else:
-            games.append([[*names, chance.choice(("{}-{}", "{} : {}", "{}–{}")).format(*(
-                (1, 0) if (first[1] or 0) < (second[1] or 0) else (0, 1)
-            ))]])  # fmt: skip
+            games.append(
+                [
+                    [
+                        *names,
+                        chance.choice(("{}-{}", "{} : {}", "{}–{}")).format(
+                            *((1, 0) if (first[1] or 0) < (second[1] or 0) else (0, 1))
+                        ),
+                    ]
+                ]
+            )
     columns = ["Player 1", "Player 2", "Score 1", "Score 2"] if has_scores else ["White", "Black", "Result"]
     return columns, games, []
 
 
 LAYOUTS: dict[str, Callable[[Random, Season], LaidOut | None]] = {
-    "rows": _lay_out_rows, "places": _lay_out_places, "players": _lay_out_players, "pair": _lay_out_pair,
-}  # fmt: skip
+    "rows": _lay_out_rows,
+    "places": _lay_out_places,
+    "players": _lay_out_players,
+    "pair": _lay_out_pair,
+}
 
 
 class File(NamedTuple):
@@ -354,9 +376,11 @@ def _write_csv(chance: Random, table: Table) -> File:
     has_decimal_commas = delimiter in ";\t" and chance.random() < 0.5
     text = io.StringIO()
     writer = csv.writer(
-        text, delimiter=delimiter, lineterminator=chance.choice(("\n", "\r\n")),
+        text,
+        delimiter=delimiter,
+        lineterminator=chance.choice(("\n", "\r\n")),
         quoting=chance.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
-    )  # fmt: skip
+    )
     for row in table.rows:
         writer.writerow(
             [str(cell).replace(".", ",") if has_decimal_commas and isinstance(cell, Decimal) else cell for cell in row]
@@ -378,5 +402,7 @@ def _write_ods(chance: Random, table: Table) -> File:
 
 def _store_some_numbers_as_text(chance: Random, rows: list[list[Any]]) -> list[list[Any]]:
     """Store some numbers as text, as in sheets with typed numbers."""
-    return [[str(cell) if isinstance(cell, Decimal | int) and chance.random() < 0.2 else cell for cell in row]
-            for row in rows]  # fmt: skip
+    return [
+        [str(cell) if isinstance(cell, Decimal | int) and chance.random() < 0.2 else cell for cell in row]
+        for row in rows
+    ]

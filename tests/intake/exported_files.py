@@ -92,54 +92,63 @@ HEADERS = {
 }
 LEAGUES = {f"a league's columns: {header}": csv(f"{header}\n{row}\n", games=GAME) for header, row in HEADERS.items()}
 LEAGUES["a day of play beside a date is a round"] = csv(
-    "Spieltag;Datum;Heim;Gast;Ergebnis\n4;22.11.2024;Anna;Ben;3:1\n", games=GAME,
+    "Spieltag;Datum;Heim;Gast;Ergebnis\n4;22.11.2024;Anna;Ben;3:1\n",
+    games=GAME,
     notes=["left out: column Spieltag; rounds are not read"],
-)  # fmt: skip
+)
 FORMS = {
     "Google Forms in German: CSV": csv(
         '"Zeitstempel","Wer hat gewonnen?","Wer hat verloren?","Ergebnis"\n'
         '"2024/11/22 12:00:00 PM GMT+1","Jürgen","Anna","3:1"\n"2024/11/29 12:00:00 PM GMT+1","Anna","Jürgen","3:2"',
-        games=EVENING, notes=["Wer hat gewonnen? = winner, Wer hat verloren? = loser"],
+        games=EVENING,
+        notes=["Wer hat gewonnen? = winner, Wer hat verloren? = loser"],
     ),
     "Google Forms in German: CSV of its spreadsheet": csv(
         "Zeitstempel,E-Mail-Adresse,Spieler 1,Spieler 2,Gewinner,Kommentare\n"
         '22.11.2024 12:00:00,a@example.org,Anna,Ben,Anna,\n29.11.2024 12:00:00,b@example.org,Ben,Anna,Ben,"Kurz, gut"',
-        games=WON, notes=["left out: column E-Mail-Adresse", "left out: column Kommentare"],
+        games=WON,
+        notes=["left out: column E-Mail-Adresse", "left out: column Kommentare"],
     ),
     "Google Forms in English: CSV": csv(
         '"Timestamp","Email Address","Who won?","Who lost?","Score"\n'
         '"2024/11/22 6:00:00 AM GMT-5","a@example.org","Jürgen","Anna","3-1"\n'
         '"2024/11/29 6:00:00 AM GMT-5","a@example.org","Anna","Jürgen","3-2"\n',
-        games=EVENING, notes=["Who won? = winner, Who lost? = loser"],
+        games=EVENING,
+        notes=["Who won? = winner, Who lost? = loser"],
     ),
     "Google Forms in English: CSV of its spreadsheet": csv(
         "Timestamp,Date of game,Winner,Loser,Final score\n11/23/2024 9:15:00,11/22/2024,Jürgen,Anna,3-1\n"
         "11/30/2024 9:15:00,11/29/2024,Anna,Jürgen,3-2\n",
-        games=EVENING, notes=["left out: column Timestamp; another column says when games were played"],
+        games=EVENING,
+        notes=["left out: column Timestamp; another column says when games were played"],
     ),
     "Google Forms with a zone's abbreviation": csv(
         '"Timestamp","Winner","Loser"\n"2024/11/22 8:01:02 PM EST","Anna","Ben"\n',
         refused=[("2 bad-time", "the abbreviation EST may mean several offsets from UTC; write an offset")],
     ),
-}  # fmt: skip
+}
 COPIES = {
     "a league table copied from a web page": csv(
         "# \tDatum \tHeim \tGast \tErgebnis \n1 \tFr, 22.11.2024 20:05 \tAnna\xa0\tBen \t3 – 1 \n"
         "2 \tFr, 29.11.2024 20:05 \tBen \tAnna \t3 – 2 \nShowing 1 to 2 of 2 entries\n",
-        games=["1 2024-11-22T19:05 Anna =3 Ben =1", "2 2024-11-29T19:05 Ben =3 Anna =2"], name="liga.txt",
+        games=["1 2024-11-22T19:05 Anna =3 Ben =1", "2 2024-11-29T19:05 Ben =3 Anna =2"],
+        name="liga.txt",
         notes=["left out: line 4, 'Showing 1 to 2 of 2 entries'"],
     ),
     "a table in Markdown": csv(
         "| Date | Winner | Loser |\n|------|:------:|------:|\n| 2024-11-22 | Anna | Ben |\n"
         "| 2024-11-29 | Ben | Anna |\n",
-        games=WON, name="README.md",
+        games=WON,
+        name="README.md",
     ),
     "messages copied from WhatsApp": csv(
-        "[22.11.24, 20:05:12] Anna: Anna - Ben 3:1\n[22.11.24, 20:45:00] Ben: Ben - Cleo 3:0\n", name="chat.txt",
+        "[22.11.24, 20:05:12] Anna: Anna - Ben 3:1\n[22.11.24, 20:45:00] Ben: Ben - Cleo 3:0\n",
+        name="chat.txt",
         refused=[("None missing-column", "it is a chat, which has no columns; write a row for each game under")],
     ),
     "a chat exported from WhatsApp": csv(
-        "11/22/24, 8:05 PM - Anna: Anna - Ben 3:1\n11/22/24, 8:45 PM - Ben: Ben - Cleo 3:0\n", name="chat.txt",
+        "11/22/24, 8:05 PM - Anna: Anna - Ben 3:1\n11/22/24, 8:45 PM - Ben: Ben - Cleo 3:0\n",
+        name="chat.txt",
         refused=[("None missing-column", "it is a chat, which has no columns")],
     ),
     "a list typed into a chat": csv(
@@ -148,7 +157,7 @@ COPIES = {
     "a list under a date": csv(
         "Spieltag 22.11.2024\nAnna - Ben 3:1\nBen - Cleo 3:0\n", refused=[("1 missing-column", NO_COLUMNS)]
     ),
-}  # fmt: skip
+}
 PAIRINGS = (
     "Bo.;No.;White;Rtg;Pts.;Result;Pts.;Black;Rtg;No.\n1;1;Adler, Anna;2400;0;1 - 0;0;Berg, Ben;2300;2\n"
     "2;3;Dorn, Cleo;2200;0;½ - ½;0;Eder, Dora;2100;4\n"
@@ -318,10 +327,18 @@ def build_bg_stats_export() -> bytes:
         "uuid": "45c48cce-2e2d-4fdb-9a1a-fc51c51c9264",
     }  # fmt: skip
     players = [
-        {"bggUsername": "", "id": number, "isAnonymous": False, "metaData": "",
-         "modificationDate": "2024-01-01 10:00:00", "name": name, "tags": [], "uuid": f"player-{number}"}
+        {
+            "bggUsername": "",
+            "id": number,
+            "isAnonymous": False,
+            "metaData": "",
+            "modificationDate": "2024-01-01 10:00:00",
+            "name": name,
+            "tags": [],
+            "uuid": f"player-{number}",
+        }
         for number, name in ((3, "Anna"), (5, "Łukasz"))
-    ]  # fmt: skip
+    ]
     location = {
         "id": 1,
         "metaData": "",
@@ -330,21 +347,32 @@ def build_bg_stats_export() -> bytes:
         "uuid": "place-1",
     }
     export = {
-        "about": {"app": "Board Game Stats", "exportDate": "2024-11-23 09:00:00"}, "challenges": [],
-        "deletedObjects": [], "games": [catan], "groups": [], "locations": [location], "players": players,
-        "plays": [play], "tags": [], "userInfo": {"meRefId": 3},
-    }  # fmt: skip
+        "about": {"app": "Board Game Stats", "exportDate": "2024-11-23 09:00:00"},
+        "challenges": [],
+        "deletedObjects": [],
+        "games": [catan],
+        "groups": [],
+        "locations": [location],
+        "players": players,
+        "plays": [play],
+        "tags": [],
+        "userInfo": {"meRefId": 3},
+    }
     return json.dumps(export, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 APPS = {
     "BG Stats: an export with all its members": Case(
-        build_bg_stats_export(), name="BGStatsExport.json", options=(),
+        build_bg_stats_export(),
+        name="BGStatsExport.json",
+        options=(),
         games=["8f14e45f-ceea-467f-a1d6-0b5c5f1c2d3e 2024-11-22T19:05 Anna =8 Łukasz =10"],
     ),
     "Lichess: one game as JSON over several lines": Case(
-        json.dumps({"id": "q7ZvsdUF", "rated": True, "players": {}}, indent=2).encode(), name="game.json", options=(),
+        json.dumps({"id": "q7ZvsdUF", "rated": True, "players": {}}, indent=2).encode(),
+        name="game.json",
+        options=(),
         refused=[("None bad-json", "this is one JSON object over several lines, not JSON Lines")],
     ),
-}  # fmt: skip
+}
 CASES = SPREADSHEETS | LEAGUES | FORMS | COPIES | CHESS_FILES | APPS

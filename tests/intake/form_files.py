@@ -63,8 +63,10 @@ CASES = {
         games=["2024-11-22-1 2024-11-22T08:01 anna 1 ben 2", "2024-11-22-2 2024-11-22T13:30 ben 1 anna 2"],
     ),
     "a table copied from a web page": csv(
-        "Date\tWhite\tBlack\tResult\xa0\n5.11.2024\tanna \t\xa0ben\t1-0\n", notes=[NUMBERED],
-        games=["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2"], name="results.tsv",
+        "Date\tWhite\tBlack\tResult\xa0\n5.11.2024\tanna \t\xa0ben\t1-0\n",
+        notes=[NUMBERED],
+        games=["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2"],
+        name="results.tsv",
     ),
     "days before months with dots": csv(_format_csv(DOTS), games=DOTS_GAMES),
     "days before months with dots, in a spreadsheet": sheet(*DOTS, games=DOTS_GAMES),
@@ -74,7 +76,8 @@ CASES = {
         refused=[("1 unclear-dates", "'11.30.2026' (line 2) is not day.month.year; if the month comes first, pass")],
     ),
     "a month before a day with dots, as said": csv(
-        "Date,1st,2nd\n11.30.2024,anna,ben\n", options=(*SET, "--dates", "mdy"),
+        "Date,1st,2nd\n11.30.2024,anna,ben\n",
+        options=(*SET, "--dates", "mdy"),
         games=["2024-11-30-1 2024-11-30T11:00 anna 1 ben 2"],
     ),
     "first and last names in columns of their own": csv(
@@ -86,7 +89,8 @@ CASES = {
     ),
     "first names beside a column of last names that is called Name": csv(
         "Name;Vorname;Datum;Punkte\nAdler;Anna;22.11.2024;9\nBerg;Ben;22.11.2024;8\n",
-        games=["2024-11-22-1 2024-11-22T11:00 Anna Adler =9 Ben Berg =8"], notes=["Vorname + Name = player"],
+        games=["2024-11-22-1 2024-11-22T11:00 Anna Adler =9 Ben Berg =8"],
+        notes=["Vorname + Name = player"],
     ),
     "first names beside whole names": csv(
         "Name;Vorname;Datum;Punkte\nAnna Adler;Anna;22.11.2024;9\nBen Berg;Ben;22.11.2024;8\n",
@@ -98,7 +102,8 @@ CASES = {
         ods(MATCHES), games=MATCHES_GAMES, notes=MATCHES_NOTES, name="results.ods"
     ),
     "both teams in one cell": csv(
-        "Date,Match,Result\n2024-11-22,anna/ben v cleo/dora,1-0\n", options=(*SET, "--partners", "/"),
+        "Date,Match,Result\n2024-11-22,anna/ben v cleo/dora,1-0\n",
+        options=(*SET, "--partners", "/"),
         games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 1 cleo 2 dora 2"],
     ),
     "a row with one player among rows with both": csv(
@@ -110,10 +115,12 @@ CASES = {
         refused=[("1 missing-column", "")],
     ),
     "a game with a dash in its name": csv(
-        "Date,Game,Winner,Loser\n2024-11-22,Catan - Seafarers,anna,ben\n", options=(),
-        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], notes=["Catan - Seafarers = catan-seafarers"],
+        "Date,Game,Winner,Loser\n2024-11-22,Catan - Seafarers,anna,ben\n",
+        options=(),
+        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"],
+        notes=["Catan - Seafarers = catan-seafarers"],
     ),
     "dates without a year": csv(_format_csv(YEARLESS), refused=NO_YEAR),
     "dates without a year in a spreadsheet": sheet(*YEARLESS, refused=NO_YEAR),
     "dates without a year in LibreOffice": Case(ods(YEARLESS), refused=NO_YEAR, name="results.ods"),
-}  # fmt: skip
+}

@@ -14,8 +14,16 @@ def format_tags(
     white: str = "anna", black: str = "ben", result: str = "1-0", date: str = "2024.11.22", **others: str
 ) -> str:
     """Return the tags of a game, without the blank line after them."""
-    tags = {"Event": "Club", "Site": "Here", "Date": date, "Round": "1", "White": white, "Black": black,
-             "Result": result, **others}  # fmt: skip
+    tags = {
+        "Event": "Club",
+        "Site": "Here",
+        "Date": date,
+        "Round": "1",
+        "White": white,
+        "Black": black,
+        "Result": result,
+        **others,
+    }
     return "".join(f'[{name} "{value}"]\n' for name, value in tags.items())
 
 
@@ -347,22 +355,36 @@ def build_play(uuid: str, *scores: str, game: int = 1, **members: object) -> dic
         seats.append({"score": score.strip("!").strip("-"), "winner": "!" in score, "newPlayer": False,
                       "startPlayer": False, "playerRefId": int(who), "rank": 0, "seatOrder": number,
                       **({"team": team[0]} if team else {})})  # fmt: skip
-    return {"uuid": uuid, "modificationDate": "2024-11-23 08:00:00", "playDate": "2024-11-22 20:05:00",
-            "ignored": False, "manualWinner": False, "rounds": 0, "usesTeams": False,
-            "gameRefId": game, "playerScores": seats,
-            **members}  # fmt: skip
+    return {
+        "uuid": uuid,
+        "modificationDate": "2024-11-23 08:00:00",
+        "playDate": "2024-11-22 20:05:00",
+        "ignored": False,
+        "manualWinner": False,
+        "rounds": 0,
+        "usesTeams": False,
+        "gameRefId": game,
+        "playerScores": seats,
+        **members,
+    }
 
 
 def build_bg_stats_case(*plays: dict[str, object], **case_members: object) -> Case:
     """Return a case of an export of BG Stats."""
     data = {
-        "games": [{"id": 1, "uuid": "g1", "name": "Catan", "cooperative": False, "highestWins": True},
-                  {"id": 2, "uuid": "g2", "name": "Pandemic", "cooperative": True, "highestWins": True},
-                  {"id": 3, "uuid": "g3", "name": "Golf", "cooperative": False, "highestWins": False}],
-        "players": [{"id": number, "uuid": f"p{number}", "name": name, "isAnonymous": name == "Anonymous"}
-                    for number, name in enumerate(("anna", "ben", "cleo", "dora", "Anonymous"), 1)],
-        "locations": [], "plays": [*plays], "userInfo": {"meRefId": 1},
-    }  # fmt: skip
+        "games": [
+            {"id": 1, "uuid": "g1", "name": "Catan", "cooperative": False, "highestWins": True},
+            {"id": 2, "uuid": "g2", "name": "Pandemic", "cooperative": True, "highestWins": True},
+            {"id": 3, "uuid": "g3", "name": "Golf", "cooperative": False, "highestWins": False},
+        ],
+        "players": [
+            {"id": number, "uuid": f"p{number}", "name": name, "isAnonymous": name == "Anonymous"}
+            for number, name in enumerate(("anna", "ben", "cleo", "dora", "Anonymous"), 1)
+        ],
+        "locations": [],
+        "plays": [*plays],
+        "userInfo": {"meRefId": 1},
+    }
     text = json.dumps(data, indent=1)
     return Case(text.encode(), name="BGStatsExport.json", **{"options": (), **case_members})  # type: ignore[arg-type]
 
@@ -417,20 +439,23 @@ BG_STATS = {
 }
 OTHERS = {
     "a list in JSON": Case(
-        b'[{"a": 1},\n {"a": 2}]\n', name="games.json",
+        b'[{"a": 1},\n {"a": 2}]\n',
+        name="games.json",
         refused=[("None bad-json", "this is a JSON array, not JSON Lines; write each event on a line of its own")],
     ),
     "an object over several lines": Case(
-        b'{\n  "a": 1\n}\n', name="games.json",
+        b'{\n  "a": 1\n}\n',
+        name="games.json",
         refused=[("None bad-json", "this is one JSON object over several lines, not JSON Lines")],
     ),
     "games of the API of Chess.com": Case(
-        b'{\n"games": [{"url": "https://www.chess.com/game/live/1", "pgn": ""}]}', name="11.json",
+        b'{\n"games": [{"url": "https://www.chess.com/game/live/1", "pgn": ""}]}',
+        name="11.json",
         refused=[("None bad-json", "this is JSON from the Chess.com API; fetch the same address with /pgn")],
     ),
     "a page saved as CSV": Case(
         b"<!DOCTYPE html><html><body><table><tr><td>Date</td></tr></table></body></html>",
         refused=[("None is-a-spreadsheet", "it is an HTML page, which sites and programs save under names such as")],
     ),
-}  # fmt: skip
+}
 CASES = PGN | LICHESS | TRF | BG_STATS | OTHERS

@@ -15,9 +15,10 @@ CLUB_NOTES = ["read sheet Ergebnisse, not Alt", "line 9 is hidden", "line 1, lin
 MOMENTS = ["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2", "2024-11-23-1 2024-11-22T23:00 ben 1 anna 2"]
 CLOCKS = ["2024-11-22-2 2024-11-22T11:00 ben 1 anna 2", "2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]
 FAULTS = [
-    ("3 bad-cell", "Ergebnisse!C3: the error #N/A"), ("4 bad-cell", "Ergebnisse!B4: the error #N/A"),
+    ("3 bad-cell", "Ergebnisse!C3: the error #N/A"),
+    ("4 bad-cell", "Ergebnisse!B4: the error #N/A"),
     ("5 bad-cell", "Ergebnisse!B5: the error #REF!"),
-]  # fmt: skip
+]
 ALONE = ("2 too-few-participants", "this game has 1 seat; it needs at least two")
 MEMBERS = [
     "2024-11-05-1 2024-11-05T11:00 Anna =10 Jürgen =7.5",

@@ -63,9 +63,15 @@ def _format_xlsx_cell(value: Any, place: str, epoch: datetime) -> str:
 
 
 def xlsx(
-    rows: Sheet, *others: tuple[str, str, Sheet], name: str = "Results", merged: str = "", epoch: datetime = EPOCH,
-    more: dict[str, bytes] | None = None, hidden_rows: Collection[int] = (), hidden_columns: Collection[int] = (),
-) -> bytes:  # fmt: skip
+    rows: Sheet,
+    *others: tuple[str, str, Sheet],
+    name: str = "Results",
+    merged: str = "",
+    epoch: datetime = EPOCH,
+    more: dict[str, bytes] | None = None,
+    hidden_rows: Collection[int] = (),
+    hidden_columns: Collection[int] = (),
+) -> bytes:
     """Return an .xlsx file: a sheet, which may have hidden rows and columns, and others as (name, state, rows)."""
     sheets = [(name, "visible", rows), *others]
     listed = "".join(
@@ -82,11 +88,13 @@ def xlsx(
         "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><workbookPr{system}/><sheets>{listed}'
         "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
-        + "".join(f'<Relationship Id="rId{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
-                  for number in range(1, len(sheets) + 1))
+        + "".join(
+            f'<Relationship Id="rId{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+            for number in range(1, len(sheets) + 1)
+        )
         + f'<Relationship Id="rIdS" Type="{RELATIONS}/styles" Target="styles.xml"/></Relationships>',
         "xl/styles.xml": STYLES,
-    }  # fmt: skip
+    }
     for number, (_, _, content) in enumerate(sheets, 1):
         told = "".join(
             f'<row r="{row}"{_format_hidden(number == 1 and row in hidden_rows)}>'

@@ -36,7 +36,8 @@ CASES = {
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1"],
     ),
     "winners who tied, by an option": csv(
-        _format_csv(DOUBLES), options=(*SET, "--ties", "&"),
+        _format_csv(DOUBLES),
+        options=(*SET, "--ties", "&"),
         refused=[("2 tied-players", "'anna & ben' are partners according to the column, not opponents who tied")],
     ),
     "partners in columns that do not say so": csv(
@@ -44,7 +45,8 @@ CASES = {
         refused=[("2 tied-players", "if they are partners on one side, pass --partners '&'")] * 2,
     ),
     "partners in columns that do not say so, as said": csv(
-        "Date,Winner,Loser,Score\n2024-11-22,anna & ben,cleo & dora,3-1\n", options=(*SET, "--partners", "&"),
+        "Date,Winner,Loser,Score\n2024-11-22,anna & ben,cleo & dora,3-1\n",
+        options=(*SET, "--partners", "&"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1 dora =1"],
     ),
     "doubles in four columns": csv(_format_csv(FOUR, ";"), games=FOUR_GAMES, notes=[FOUR_NOTE]),
@@ -53,8 +55,10 @@ CASES = {
     "players of teams in columns of their own, one of them alone": csv(
         "Date,Team A Player 1,Team A Player 2,Team B Player 1,Team B Player 2,Score\n"
         "2024-11-22,anna,ben,cleo,dora,10:7\n2024-11-23,anna,ben,cleo,,10:9\n",
-        games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =10 cleo =7 dora =7",
-               "2024-11-23-1 2024-11-23T11:00 anna =10 ben =10 cleo =9"],
+        games=[
+            "2024-11-22-1 2024-11-22T11:00 anna =10 ben =10 cleo =7 dora =7",
+            "2024-11-23-1 2024-11-23T11:00 anna =10 ben =10 cleo =9",
+        ],
     ),
     "a partner beside each player, the winners by one of them or by a column": csv(
         "Date,Player 1,Partner 1,Player 2,Partner 2,Winner\n2024-11-22,anna,ben,cleo,dora,dora\n"
@@ -64,8 +68,10 @@ CASES = {
     "a partner beside each player": csv(
         "Date,Player 1,Partner 1,Player 2,Partner 2,Winner\n2024-11-22,anna,ben,cleo,dora,dora\n"
         "2024-11-23,anna,ben,cleo,dora,Player 1\n",
-        games=["2024-11-22-1 2024-11-22T11:00 anna 2 ben 2 cleo 1 dora 1",
-               "2024-11-23-1 2024-11-23T11:00 anna 1 ben 1 cleo 2 dora 2"],
+        games=[
+            "2024-11-22-1 2024-11-22T11:00 anna 2 ben 2 cleo 1 dora 1",
+            "2024-11-23-1 2024-11-23T11:00 anna 1 ben 1 cleo 2 dora 2",
+        ],
     ),
     "partners as 1a and 1b": csv(
         "Date,Player 1a,Player 1b,Player 2a,Player 2b,Result\n2024-11-22,anna,ben,cleo,dora,0-1\n",
@@ -84,15 +90,17 @@ CASES = {
         refused=[("2 bad-cell", "column B: the error #NV")],
     ),
     "an error in one of four columns of a spreadsheet": sheet(
-        FOUR[0], ["22.11.2024", "anna", ERROR, "cleo", "dora", "6:4 6:3"],
+        FOUR[0],
+        ["22.11.2024", "anna", ERROR, "cleo", "dora", "6:4 6:3"],
         refused=[("2 bad-cell", "Results!C2: ")],
     ),
     "one of four columns dropped by an option": csv(
-        _format_csv(FOUR, ";"), options=(*SET, "--map", "Sieger 2="),
+        _format_csv(FOUR, ";"),
+        options=(*SET, "--map", "Sieger 2="),
         refused=[("1 unknown-column", "columns: 'Sieger 1', 'Verlierer 1 + Verlierer 2'"), ("1 missing-column", "")],
     ),
     "a partner without a name": csv(
         "Date,Winners,Losers\n2024-11-22,anna &  & ben,cleo\n",
         refused=[("2 bad-identifier", "contains an empty name")],
     ),
-}  # fmt: skip
+}

@@ -93,8 +93,9 @@ def test_standard_input_is_a_batch(ledger_url: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.parametrize("name", ["\u202ereversed.csv", "line\nbreak.csv", "e\u0301.csv", f"{'ä' * 120}.csv", " .csv"])
-def test_any_file_name_can_be_a_batch(name: str, copied_file: Callable[..., str], tmp_path: Path,
-                                      ratings: Ratings) -> None:  # fmt: skip
+def test_any_file_name_can_be_a_batch(
+    name: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
     """A file with any name can be imported, and the name of its batch is printable."""
     db = copied_file(make_empty_ledger)
     (tmp_path / name).write_text(build_table("g1"))
@@ -130,7 +131,7 @@ def test_a_batch_in_chunks_is_one(ledger_url: str, tmp_path: Path, monkeypatch: 
 
 def test_an_import_stopped_midway_is_completed(
     ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """An import that stops between two chunks leaves games without a batch; a second run records its own batch."""
     set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(build_table("g1", "g2", "g3"))
@@ -147,9 +148,7 @@ def test_an_import_stopped_midway_is_completed(
     assert [batch[:3] for batch in list_batches(ledger_url)] == [(4, "a.csv", [[3, 3]])]
 
 
-def test_a_last_chunk_refused_leaves_a_batch(
-    ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_a_last_chunk_refused_leaves_a_batch(ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the last chunk is refused because another process used a game's id, the other chunks are a batch."""
     set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(build_table("g1", "g2", "g3"))
@@ -163,8 +162,9 @@ def test_a_last_chunk_refused_leaves_a_batch(
 
 
 @pytest.mark.slow_cases
-def test_an_export_keeps_its_batches(ledger_url: str, copied_file: Callable[..., str], tmp_path: Path,
-                                     ratings: Ratings) -> None:  # fmt: skip
+def test_an_export_keeps_its_batches(
+    ledger_url: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
     """An import of an export into an empty ledger keeps its batches; another ledger leaves out the batches and their
     withdrawals, with a note."""
     (tmp_path / "a.csv").write_text(build_table("g1", "g2"))

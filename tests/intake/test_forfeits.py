@@ -11,9 +11,13 @@ from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_resul
 
 @pytest.mark.parametrize(
     ("forfeit", "forfeits", "rated"),
-    [(FIRST_CAME, None, False), (FIRST_CAME, "unrated", False), (FIRST_CAME, "rated", None),
-     (NEITHER_CAME, "rated", False)],
-)  # fmt: skip
+    [
+        (FIRST_CAME, None, False),
+        (FIRST_CAME, "unrated", False),
+        (FIRST_CAME, "rated", None),
+        (NEITHER_CAME, "rated", False),
+    ],
+)
 def test_forfeit_with_a_winner_is_rated_on_request(forfeit: str, forfeits: str | None, rated: bool | None) -> None:
     """A forfeit is rated only if it has a winner and the import rates forfeits."""
     event: dict[str, Any] = {"data": {"extra": {"forfeit": forfeit}}}

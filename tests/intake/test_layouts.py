@@ -73,8 +73,9 @@ def test_rows_of_winners_and_losers_without_a_date_are_checked_too() -> None:
     entries = read_table(rows, ",", options)
     outcomes = [entry[:2] for entry in entries if isinstance(entry, tuple) and len(entry) == 4]
     assert [(line, event[0] if isinstance(event, tuple) else describe_game(event)) for line, event in outcomes] == [
-        (1, "missing-column"), (2, "anna 1 ben 2"),
-    ]  # fmt: skip
+        (1, "missing-column"),
+        (2, "anna 1 ben 2"),
+    ]
 
 
 def test_similar_rows_give_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,30 +66,36 @@ def build_sheet_with_long_text(length: int) -> bytes:
 
 LARGE_FILES = {
     "a line of 1 GB": LargeFile(
-        "line.csv.gz", partial(compress_repeated, GAME_START, b"x" * 10_000_000, 100),
+        "line.csv.gz",
+        partial(compress_repeated, GAME_START, b"x" * 10_000_000, 100),
         ("2 line-too-long", "line 2 has more than 1,048,576 bytes; write each row on a line of its own"),
     ),
     "a cell of 1 GB in quotation marks": LargeFile(
-        "cell.csv.gz", partial(compress_repeated, GAME_START + b'"', b"x\n" * 5_000_000, 100),
+        "cell.csv.gz",
+        partial(compress_repeated, GAME_START + b'"', b"x\n" * 5_000_000, 100),
         ("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks; the rest was"),
     ),
     "a table of another form": LargeFile(
-        "table.csv.gz", partial(compress_repeated, GAME_START + b"ben\n", b"2024-11-22,anna,ben\n" * 20_000, 200),
+        "table.csv.gz",
+        partial(compress_repeated, GAME_START + b"ben\n", b"2024-11-22,anna,ben\n" * 20_000, 200),
         ("None file-too-large", "it needs more memory than is available; import it in parts, or with the"),
     ),
     "rows of one game": LargeFile(
-        "game.csv.gz", partial(compress_repeated, ROW_HEADER, b"g-1,2024-11-22,anna,1\n" * 20_000, 15),
+        "game.csv.gz",
+        partial(compress_repeated, ROW_HEADER, b"g-1,2024-11-22,anna,1\n" * 20_000, 15),
         ("2 record-too-large", "more than 4,096 rows have the game_id 'g-1'; give each game an id of its own"),
     ),
     "a text of 1 GB in a spreadsheet": LargeFile(
-        "text.xlsx", partial(build_sheet_with_long_text, 1_000 << 20),
+        "text.xlsx",
+        partial(build_sheet_with_long_text, 1_000 << 20),
         ("None bad-spreadsheet", "takes more than 1 GB of memory or 60 s, or crashes the reader; save the table"),
     ),
     "a spreadsheet of more than 1 GB": LargeFile(
-        "texts.xlsx", partial(build_sheet_with_long_text, 1_025 << 20),
+        "texts.xlsx",
+        partial(build_sheet_with_long_text, 1_025 << 20),
         ("None bad-spreadsheet", "it expands to more than 1 GB; save only the table as .xlsx or as CSV UTF-8"),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -139,8 +145,11 @@ def test_import_with_little_memory_ends_with_a_reason(megabytes: int, db: Path, 
     The limits also leave too little memory for a process, a thread or a library.
     """
     long_file = tmp_path / "long.csv"
-    rows = (f"g-{number},2024-11-22,{name},{place}\n" for number in range(6_000)
-            for place, name in enumerate(("anna", "ben"), 1))  # fmt: skip
+    rows = (
+        f"g-{number},2024-11-22,{name},{place}\n"
+        for number in range(6_000)
+        for place, name in enumerate(("anna", "ben"), 1)
+    )
     long_file.write_bytes(ROW_HEADER + "".join(rows).encode())
     for file, game_count in ((FOLDER / "moments.xlsx", 2), (long_file, 6_000)):
         db_copy = Path(shutil.copyfile(db, tmp_path / "here.db"))

@@ -27,7 +27,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "with blanks": lambda text: text.replace(" s=", " s = "),
     "with the style first": lambda text: text.replace('r="A2" s="2"', 's="2" r="A2"'),
     "with a text that looks like a style": lambda text: text.replace("anna", 's="2"'),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

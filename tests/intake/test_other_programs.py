@@ -65,9 +65,16 @@ def test_lichess_game_is_the_same_in_both_formats() -> None:
 
 @pytest.mark.parametrize(
     ("result", "rated", "forfeit"),
-    [("1 0", None, None), ("= =", None, None), ("+ -", None, "+:-"), ("- +", None, "-:+"), ("- -", None, "-:-"),
-     ("W L", False, None), ("D D", False, None)],
-)  # fmt: skip
+    [
+        ("1 0", None, None),
+        ("= =", None, None),
+        ("+ -", None, "+:-"),
+        ("- +", None, "-:+"),
+        ("- -", None, "-:-"),
+        ("W L", False, None),
+        ("D D", False, None),
+    ],
+)
 def test_tournament_forfeits_and_short_games_are_marked(result: str, rated: bool | None, forfeit: str | None) -> None:
     """In a report of a tournament, forfeits are noted, and games of less than a move are not rated."""
     white, black = result.split()

@@ -20,9 +20,11 @@ GAME: dict[str, Any] = {
                               {"player": "ben", "place": 2, "score": "10.50"}]},
 }  # fmt: skip
 BATCH = {
-    "type": "import.recorded", "occurred_at": "2010-03-05T19:30:00Z", "position": 7,
+    "type": "import.recorded",
+    "occurred_at": "2010-03-05T19:30:00Z",
+    "position": 7,
     "data": {"name": "club.csv", "source": "club.csv", "sha256": "0" * 64, "ranges": [[1, 2]]},
-}  # fmt: skip
+}
 
 
 def build_item(event: Any, source: Any) -> Item:
@@ -66,9 +68,11 @@ def test_line_is_unpacked_as_parsed() -> None:
 def test_other_entries_keep_their_places() -> None:
     """Rejections, progress, digests and notes in a block are unpacked unchanged and in order."""
     entries = [
-        Rejection("bad-json", "the line is no object", "club.jsonl", 4), Progress("club.jsonl", 100),
-        FileDigest("club.jsonl", "0" * 64, None), FileNote("club.csv", "2 blank lines"),
-    ]  # fmt: skip
+        Rejection("bad-json", "the line is no object", "club.jsonl", 4),
+        Progress("club.jsonl", 100),
+        FileDigest("club.jsonl", "0" * 64, None),
+        FileNote("club.csv", "2 blank lines"),
+    ]
 
     unpacked = pack_and_unpack([entries[0], build_item(GAME, None), *entries[1:]], False)
 

@@ -75,11 +75,13 @@ def test_casual_games_and_forfeits_are_marked(tags: dict[str, str], rated: bool 
         ({}, "2024-11-22T11:00:00.000000Z"),
         ({"Time": "20:05:00"}, "2024-11-22T19:05:00.000000Z"),
         ({"UTCDate": "2024.11.21", "UTCTime": "23:30:00"}, "2024-11-21T23:30:00Z"),
-        ({"UTCDate": "2024.11.21", "UTCTime": "23:30:00", "EndDate": "2024.12.02", "EndTime": "01:02:03"},
-         "2024-12-02T01:02:03Z"),
+        (
+            {"UTCDate": "2024.11.21", "UTCTime": "23:30:00", "EndDate": "2024.12.02", "EndTime": "01:02:03"},
+            "2024-12-02T01:02:03Z",
+        ),
         ({"EndDate": "2024.12.02", "EndTime": "01:02:03"}, "2024-11-22T11:00:00.000000Z"),
     ],
-)  # fmt: skip
+)
 def test_time_comes_from_utc_tags_or_the_zone(tags: dict[str, str], at: str) -> None:
     """UTC tags give a time in UTC, a time beside a date is in the zone, and a date alone gives its noon."""
     assert read_game(**tags)["occurred_at"] == at

@@ -63,8 +63,9 @@ def test_documented_reader_works(
     answer = json.loads(ratings("games", "--format", "json", db=ledger_url).stdout)
     rows = answer if isinstance(answer, list) else answer["rows"]
     assert [(row["game_id"], row["game"]) for row in rows] == [
-        ("2024-11-22-1", "scorebook"), ("2024-11-23-2", "scorebook"),
-    ]  # fmt: skip
+        ("2024-11-22-1", "scorebook"),
+        ("2024-11-23-2", "scorebook"),
+    ]
     book.write_text(f"{SCOREBOOK}anna\n2024-11-24 anna Ben\n")
     rejected = json.loads(ratings("import", book, "--format", "json", db=ledger_url).stdout)["rejected"]
     assert [(rejection["line"], rejection["code"]) for rejection in rejected] == [(3, "bad-value"), (4, "close-name")]

@@ -93,8 +93,12 @@ def test_same_games_from_every_file(
     template, db = copied_file(make_catan_ledger, name="template.db"), str(tmp_path / "ratings.db")
     features = set[str]()
 
-    @settings(SETTINGS, max_examples=500 if at_length else 6, derandomize=not at_length,
-              phases=[Phase.generate, *[Phase.shrink][:at_length]])  # fmt: skip
+    @settings(
+        SETTINGS,
+        max_examples=500 if at_length else 6,
+        derandomize=not at_length,
+        phases=[Phase.generate, *[Phase.shrink][:at_length]],
+    )
     @given(st.integers(0, 2**32))
     def check(seed: int) -> None:
         chance = Random(seed)

@@ -34,7 +34,7 @@ def _format_game(row: dict[str, Any]) -> str:
     players = (
         f"{seat['player']} {seat['place']}" if "score" not in seat else f"{seat['player']} ={seat['score']}"
         for seat in row["participants"]
-    )  # fmt: skip
+    )
     return " ".join((row["game_id"], row["occurred_at"][:16], *players))
 
 

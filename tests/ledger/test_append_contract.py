@@ -83,8 +83,10 @@ def test_positions_have_no_gaps(ledger: Ledger) -> None:
     append_drafts(ledger, build_registration("cleo"))
 
     assert [(position, event["position"], event["data"]) for position, event in load_records(ledger)] == [
-        (1, 1, {"player": "anna"}), (2, 2, {"player": "ben"}), (3, 3, {"player": "cleo"}),
-    ]  # fmt: skip
+        (1, 1, {"player": "anna"}),
+        (2, 2, {"player": "ben"}),
+        (3, 3, {"player": "cleo"}),
+    ]
 
 
 def test_hashes_follow_from_the_records(

@@ -78,8 +78,16 @@ def test_any_script_is_stored_as_built(
         assert (result.appended, result.head) == (1, (position, bytes(last_row.chain_hash), now))
         assert last_row.record == build_record(draft, position, now, draft.by or "referee")
         assert last_row[:9] == (
-            position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, now, draft.by or "referee", None,
-        )  # fmt: skip
+            position,
+            draft.event_id,
+            draft.type,
+            1,
+            draft.subject,
+            draft.occurred_at,
+            now,
+            draft.by or "referee",
+            None,
+        )
     with ledger.reading() as connection:
         assert list(verify_log(ledger, connection)) == []
 

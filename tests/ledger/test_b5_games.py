@@ -62,7 +62,9 @@ BAD_PARTICIPANTS = {
     "no power": ([ANNA, {"player": "ben", "influence": 1, "vp": 1}, CLEO], "missing-member", "'ben' has no power"),
     "no influence": ([ANNA, {**BEN, "influence": None}, CLEO], "missing-member", "'ben' has no influence"),
     "a leaver without power and without substitute": (
-        [ANNA, BEN, {"player": "cleo", "status": "abandoned"}], "missing-member", "'cleo' has no power",
+        [ANNA, BEN, {"player": "cleo", "status": "abandoned"}],
+        "missing-member",
+        "'cleo' has no power",
     ),
     "power as text": ([ANNA, {**BEN, "power": "15"}, CLEO], "not-an-integer", "participants.2.power"),
     "power beyond all bounds": ([ANNA, {**BEN, "power": 10_001}, CLEO], "out-of-range", "participants.2.power"),
@@ -76,10 +78,11 @@ BAD_PARTICIPANTS = {
     "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players; this one has 2"),
     "three players on two seats": (
         [ANNA, {**BEN, "status": "removed"}, {**BEN, "player": "cleo", "status": "substitute", "replaces": "ben"}],
-        "b5-too-few-players", "at least 3 players; this one has 2",
+        "b5-too-few-players",
+        "at least 3 players; this one has 2",
     ),
     "one player": ([ANNA], "too-few-participants", "it needs at least two"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("participants", "code", "words"), BAD_PARTICIPANTS.values(), ids=BAD_PARTICIPANTS)
@@ -111,16 +114,28 @@ def test_referee_who_plays_is_refused(referee: str) -> None:
 def build_seats(players: int, victory: str | None, vps: dict[int, int]) -> list[dict[str, Any]]:
     """Return this many players, placed 1, 2, 3 ...; the first has this victory. `vps` are victory points by place."""
     return [
-        {"player": f"p{place}", "power": 100 - place, "influence": 0, "vp": vps.get(place, 0),
-         **({"victory": victory} if place == 1 else {})}
+        {
+            "player": f"p{place}",
+            "power": 100 - place,
+            "influence": 0,
+            "vp": vps.get(place, 0),
+            **({"victory": victory} if place == 1 else {}),
+        }
         for place in range(1, players + 1)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("players", [3, 4, 5, 8])
-@pytest.mark.parametrize(("victory", "within_time", "additions"), [
-    (None, False, 0), ("standard", False, 0), ("standard", True, 1), ("major", False, 1), ("major", True, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("victory", "within_time", "additions"),
+    [
+        (None, False, 0),
+        ("standard", False, 0),
+        ("standard", True, 1),
+        ("major", False, 1),
+        ("major", True, 2),
+    ],
+)
 def test_victory_point_total_must_be_exact(
     players: int, victory: str | None, within_time: bool, additions: int
 ) -> None:
@@ -286,8 +301,9 @@ def test_substitute_must_state_power() -> None:
 
     assert catch_refusal(ANNA, BEN, {**LEAVER, "power": 30}, silent)[0] == "seat-disagrees"
     assert catch_refusal(ANNA, BEN, LEAVER, silent) == (
-        "missing-member", "'cleo' has no power; add it, because it decides places",
-    )  # fmt: skip
+        "missing-member",
+        "'cleo' has no power; add it, because it decides places",
+    )
 
 
 def test_random_places_match_pairwise_comparison() -> None:
@@ -296,10 +312,14 @@ def test_random_places_match_pairwise_comparison() -> None:
     rank = {"major": 2, "standard": 1, None: 0}
     for _ in range(2_000):
         seats = [
-            {"player": f"p{number}", "power": chance.randint(-1, 2), "influence": chance.randint(-1, 1),
-             "victory": chance.choice(["major", "standard", None, None])}
+            {
+                "player": f"p{number}",
+                "power": chance.randint(-1, 2),
+                "influence": chance.randint(-1, 1),
+                "victory": chance.choice(["major", "standard", None, None]),
+            }
             for number in range(chance.randint(3, 7))
-        ]  # fmt: skip
+        ]
         merits = [(rank[s["victory"]], s["power"], s["influence"]) for s in seats]
         game_places = places({"kind": "b5", "participants": seats})
         assert game_places == [1 + sum(better > merit for better in merits) for merit in merits]

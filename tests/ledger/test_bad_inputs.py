@@ -179,14 +179,17 @@ GOOD_LINES = {
     "all tied": (build_line_of_places(1, 1, 1), [1, 1, 1]),
     "in any order": (build_line_of_places(3, 1, 2), [3, 1, 2]),
     "equal scores placed apart": (
-        build_line_of('{"player":"anna","place":1,"score":5},{"player":"ben","place":2,"score":"5.0"}'), [1, 2],
+        build_line_of('{"player":"anna","place":1,"score":5},{"player":"ben","place":2,"score":"5.0"}'),
+        [1, 2],
     ),
     "low scores first": (
         build_line_of('{"player":"anna","place":1,"score":5},{"player":"ben","place":2,"score":6}').replace(
-            b'"game_id"', b'"score_order":"low","game_id"'), [1, 2],
+            b'"game_id"', b'"score_order":"low","game_id"'
+        ),
+        [1, 2],
     ),
     "scores alone": (build_line_of('{"player":"anna","score":5},{"player":"ben","score":6}'), [None, None]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("line", "places"), GOOD_LINES.values(), ids=GOOD_LINES)

@@ -46,10 +46,18 @@ def test_battle_is_kept_as_given() -> None:
 
     assert game["participants"] == [
         {"player": "anna", "side": "red", "units": 1, "units_lost": 0, "kills": 1, "score": 60},
-        {"player": "ben", "side": "blue", "units": 1, "units_lost": 1, "kills": 0, "score": 20,
-         "status": "surrendered", "seat": 2},
+        {
+            "player": "ben",
+            "side": "blue",
+            "units": 1,
+            "units_lost": 1,
+            "kills": 0,
+            "score": 20,
+            "status": "surrendered",
+            "seat": 2,
+        },
         {"player": "cleo", "side": "blue"},
-    ]  # fmt: skip
+    ]
     assert (game["ended"], game["league"]) == ("draw", "L1")
 
 
@@ -72,7 +80,9 @@ BAD_PARTICIPANTS = {
     "no side": ([ANNA, {"player": "ben"}], "missing-member", "'ben' has no side"),
     "a side that is null": ([ANNA, {**BEN, "side": None}], "missing-member", "'ben' has no side"),
     "a leaver without side and without substitute": (
-        [ANNA, BEN, {"player": "cleo", "status": "abandoned"}], "missing-member", "'cleo' has no side",
+        [ANNA, BEN, {"player": "cleo", "status": "abandoned"}],
+        "missing-member",
+        "'cleo' has no side",
     ),
     "a side as number": ([ANNA, {**BEN, "side": 2}], "wrong-type", "participants.2.side"),
     "a side with a slash": ([ANNA, {**BEN, "side": "a/b"}], "bad-identifier", "participants.2.side"),
@@ -89,7 +99,7 @@ BAD_PARTICIPANTS = {
     "a place": ([{**ANNA, "place": 1}, BEN], "unknown-member", "participants.1.place"),
     "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
     "one player": ([ANNA], "too-few-participants", "this game has 1 seat; it needs at least two"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("participants", "code", "words"), BAD_PARTICIPANTS.values(), ids=BAD_PARTICIPANTS)
@@ -215,7 +225,7 @@ def compute_columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, l
         for name, values in column_values(
             read_game(*(build_fighter(text) if isinstance(text, str) else text for text in texts), **members)
         ).items()
-    }  # fmt: skip
+    }
 
 
 def test_columns_cover_own_side_and_enemy() -> None:

@@ -386,9 +386,14 @@ class DialectContract:
             build_registration("o'x", "q\"'\\"),
         )
         ids = {
-            "a": ["a"], "player:anna": ["a"], "game:g-1": ["game:g-1"], "q\"'\\": ["q\"'\\"],
-            "player:o'x": ["q\"'\\"], "A": [], "' OR 1=1 --": [],
-        }  # fmt: skip
+            "a": ["a"],
+            "player:anna": ["a"],
+            "game:g-1": ["game:g-1"],
+            "q\"'\\": ["q\"'\\"],
+            "player:o'x": ["q\"'\\"],
+            "A": [],
+            "' OR 1=1 --": [],
+        }
         with ledger.reading() as connection, open_driver_cursor(connection) as cursor:
             for name, expected_ids in ids.items():
                 assert {event[0] for event in ledger.dialect.find_events_named(cursor, [name])} == {*expected_ids}
@@ -625,10 +630,16 @@ class TestThirdStore(TestSqlite):
         third_store.recorded_calls.clear()
         for command in (
             ("record", "-q", "--game", "chess", "--game-id", "g-1", "--new-names", "accept", "anna", "ben"),
-            ("void", "g-1", "--reason", "twice"), ("reinstate", "g-1", "--reason", "once"), ("rebuild",), ("verify",),
-            ("doctor",), ("status",),
-            ("upgrade",), ("standings", "elo-chess/all"), ("export", "events"),
-        ):  # fmt: skip
+            ("void", "g-1", "--reason", "twice"),
+            ("reinstate", "g-1", "--reason", "once"),
+            ("rebuild",),
+            ("verify",),
+            ("doctor",),
+            ("status",),
+            ("upgrade",),
+            ("standings", "elo-chess/all"),
+            ("export", "events"),
+        ):
             result = ratings(*command, db=db)
             assert (result.exit_code, result.stderr) == (0, ""), (command, result)
         assert {*third_store.recorded_calls} == {"lock_and_read_head", "find_object_differences"}

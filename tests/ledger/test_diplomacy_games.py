@@ -25,8 +25,14 @@ SEVEN = [build_seat(power) for power in POWERS]
 
 def build_game_event(participants: list[dict[str, Any]] = SEVEN, **members: Any) -> dict[str, Any]:
     """Return a game of kind diplomacy, by default with the starting centres at the end of 1901."""
-    data = {"game_id": "g", "game": "diplomacy", "kind": "diplomacy", "centres": {"1901": START_CENTRES},
-            "participants": participants, **members}  # fmt: skip
+    data = {
+        "game_id": "g",
+        "game": "diplomacy",
+        "kind": "diplomacy",
+        "centres": {"1901": START_CENTRES},
+        "participants": participants,
+        **members,
+    }
     return {"type": "game.recorded", "occurred_at": "2010-02-01T20:00:00Z", "data": data}
 
 
@@ -46,7 +52,7 @@ def parse_years(*texts: str) -> dict[str, dict[str, int]]:
     """Return centres from a text per year, such as "5 4 4 5 4 6 5": the powers in the order of `POWERS`."""
     return {
         str(1901 + index): dict(zip(POWERS, map(int, text.split()), strict=True)) for index, text in enumerate(texts)
-    }  # fmt: skip
+    }
 
 
 def test_game_is_kept_with_ascii_keys() -> None:

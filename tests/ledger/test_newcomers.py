@@ -58,8 +58,10 @@ def test_repeated_letter_is_left_out_once() -> None:
 def test_later_new_name_is_reported() -> None:
     """Each new name is reported with the close names among the known and the earlier new ones."""
     assert list(find_close_names(["Ben", "Johanna", "ben", "Johana"], ["BEN", "dora"])) == [
-        ("Ben", ["BEN"]), ("ben", ["BEN", "Ben"]), ("Johana", ["Johanna"]),
-    ]  # fmt: skip
+        ("Ben", ["BEN"]),
+        ("ben", ["BEN", "Ben"]),
+        ("Johana", ["Johanna"]),
+    ]
 
 
 def strip_name(name: str) -> str:
@@ -168,11 +170,18 @@ def test_close_names_match_naive_definition() -> None:
 @pytest.mark.parametrize(
     ("cell", "parts"),
     [
-        ("Anna & Ben", ["Anna", "Ben"]), ("Anna+Ben", ["Anna", "Ben"]), ("Anna/Ben", ["Anna", "Ben"]),
-        ("Anna;Ben", ["Anna", "Ben"]), ("Anna, Ben & Cleo", ["Anna", "Ben", "Cleo"]), ("C++", []), ("A+", []),
-        ("& Co", []), ("Anna, Ben", []), ("Anna", []),
+        ("Anna & Ben", ["Anna", "Ben"]),
+        ("Anna+Ben", ["Anna", "Ben"]),
+        ("Anna/Ben", ["Anna", "Ben"]),
+        ("Anna;Ben", ["Anna", "Ben"]),
+        ("Anna, Ben & Cleo", ["Anna", "Ben", "Cleo"]),
+        ("C++", []),
+        ("A+", []),
+        ("& Co", []),
+        ("Anna, Ben", []),
+        ("Anna", []),
     ],
-)  # fmt: skip
+)
 def test_cell_with_several_players_is_split(cell: str, parts: list[str]) -> None:
     """A cell with several players is split into their names, and any other cell is not."""
     assert split_tied_names(cell) == parts

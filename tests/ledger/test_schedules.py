@@ -20,8 +20,10 @@ MEETINGS_OF_A_SET = {2: 2, 3: 1, 4: 1, 5: 1, 6: 1, 7: 3, 8: 16}
 def check_balance(games: list[list[str]], size: int) -> None:
     """Check that a schedule has the properties that a league promises."""
     assert (len(games), {len(game) for game in games}, {len(set(game)) for game in games}) == (
-        GAMES[size], {size}, {size},
-    )  # fmt: skip
+        GAMES[size],
+        {size},
+        {size},
+    )
     seats = Counter((player, seat) for game in games for seat, player in enumerate(game))
     assert {seats[player, seat] for player in PLAYERS for seat in range(size)} == {SEATS_EACH[size]}
     assert sum(seats.values()) == 8 * GAMES_EACH[size]

@@ -154,9 +154,11 @@ def test_sides_take_one_place_each() -> None:
 def test_places_of_sides_may_count_sides_or_players() -> None:
     """Places may be dense, or count sides or players: after two tied sides comes place 3, 4 or 7; others are a gap."""
     for last in (3, 4, 7):
-        seats = [{"player": f"{side}{n}", "team": side, "place": place}
-                for side, place in (("a", 1), ("b", 3 if last == 7 else 2), ("c", 3 if last == 7 else 2), ("d", last))
-                for n in range(2)]  # fmt: skip
+        seats = [
+            {"player": f"{side}{n}", "team": side, "place": place}
+            for side, place in (("a", 1), ("b", 3 if last == 7 else 2), ("c", 3 if last == 7 else 2), ("d", last))
+            for n in range(2)
+        ]
         assert normalise(build_game_data(*seats))["participants"]
     with pytest.raises(Refused, match="have a gap"):
         normalise(

@@ -81,9 +81,15 @@ def test_event_of_newer_program_is_ignored(
 def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
     draft = Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}')
     event = {
-        "by": "referee", "data": {"player": "anna"}, "id": draft.event_id, "occurred_at": "1970-01-01T00:00:00.000000Z",
-        "position": 1, "recorded_at": "1970-01-01T00:00:00.000000Z", "schema_version": 1, "type": draft.type,
-    }  # fmt: skip
+        "by": "referee",
+        "data": {"player": "anna"},
+        "id": draft.event_id,
+        "occurred_at": "1970-01-01T00:00:00.000000Z",
+        "position": 1,
+        "recorded_at": "1970-01-01T00:00:00.000000Z",
+        "schema_version": 1,
+        "type": draft.type,
+    }
     row = index_record(dump(event), event, ZERO)
     record = dump({**event, "type": type_name, "schema_version": version})
     leaf = leaf_hash(record)

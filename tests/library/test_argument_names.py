@@ -21,8 +21,13 @@ def ledger() -> rl.Ledger:
 def build_game(*players: str, **members: str) -> dict[str, Any]:
     """Return a game of Catan between these players in the order of their places."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    return {"game_id": "-".join(players), "game": "catan", "participants": participants,
-            "occurred_at": "2026-01-01T10:00:00Z", **members}  # fmt: skip
+    return {
+        "game_id": "-".join(players),
+        "game": "catan",
+        "participants": participants,
+        "occurred_at": "2026-01-01T10:00:00Z",
+        **members,
+    }
 
 
 @pytest.mark.parametrize(

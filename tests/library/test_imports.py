@@ -16,8 +16,9 @@ HEAVY = ("sqlalchemy", "numpy", "pydantic", "alembic", "click", "numba", "pyarro
 
 def list_loaded_packages(code: str) -> set[str]:
     """Return the packages that a new process has loaded after running some code."""
-    stdout = subprocess.run([sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], check=True,
-                          capture_output=True, text=True).stdout  # fmt: skip
+    stdout = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], check=True, capture_output=True, text=True
+    ).stdout
     return {name.partition(".")[0] for name in stdout.split()}
 
 

@@ -101,12 +101,14 @@ def count_ladder_cases(ladder: Ladder) -> Counter[str]:
 
 def count_cases_of_game(played: Played) -> Counter[str]:
     statuses = {participant.get("status") for participant in played.game.data["participants"]} - {None, "finished"}
-    return Counter({
-        "counted game": 1,
-        "tie": len(set(played.place.values())) < len(played.place),
-        "leaver": bool(statuses - {"substitute"}),
-        "substitute": "substitute" in statuses,
-    })  # fmt: skip
+    return Counter(
+        {
+            "counted game": 1,
+            "tie": len(set(played.place.values())) < len(played.place),
+            "leaver": bool(statuses - {"substitute"}),
+            "substitute": "substitute" in statuses,
+        }
+    )
 
 
 def count_exclusions(ladder: Ladder, game: Game) -> Counter[str]:
@@ -115,9 +117,9 @@ def count_exclusions(ladder: Ladder, game: Game) -> Counter[str]:
     if game.voided or not game.rated:
         return Counter({"unrated or aborted": not game.voided})
     if version is None or is_uncountable(game):
-        return Counter({
-            "recorded, but not countable": is_uncountable(game), "game before its ruleset": version is None
-        })  # fmt: skip
+        return Counter(
+            {"recorded, but not countable": is_uncountable(game), "game before its ruleset": version is None}
+        )
     counted_players = ladder.view.list_eligible_players(version, game)
     counts = Counter({"fewer than two counted players": len(counted_players) < 2})
     for participant in game.data["participants"]:
@@ -129,11 +131,13 @@ def count_exclusions(ladder: Ladder, game: Game) -> Counter[str]:
 
 def count_contribution_cases(ladder: Ladder, played: Played) -> Counter[str]:
     seconds = [participant.get("seconds_played") for participant in played.game.data["participants"]]
-    return Counter({
-        "dust burned": played.burned > 0,
-        "no bonus at 600 seconds": seconds.count(600),
-        "bonus minted": played.minted > 0,
-    })  # fmt: skip
+    return Counter(
+        {
+            "dust burned": played.burned > 0,
+            "no bonus at 600 seconds": seconds.count(600),
+            "bonus minted": played.minted > 0,
+        }
+    )
 
 
 def count_ante_cases(ladder: Ladder, played: Played) -> Counter[str]:

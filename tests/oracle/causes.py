@@ -19,10 +19,16 @@ from oracle.times import parse_instant
 PLAYED = ("played", "not played yet")
 RECORDED_NOWHERE = (*PLAYED, "rules")
 KINDS = {
-    "game.recorded": ("game", "late game"), "game.corrected": ("corrected",), "game.voided": ("voided",),
-    "game.reinstated": ("reinstated",), "player.renamed": ("rename",), "points.adjusted": ("adjustment",),
-    "ruleset.published": ("rule change",), "event.voided": ("taken back",), "player.account_changed": ("account",),
-}  # fmt: skip
+    "game.recorded": ("game", "late game"),
+    "game.corrected": ("corrected",),
+    "game.voided": ("voided",),
+    "game.reinstated": ("reinstated",),
+    "player.renamed": ("rename",),
+    "points.adjusted": ("adjustment",),
+    "ruleset.published": ("rule change",),
+    "event.voided": ("taken back",),
+    "player.account_changed": ("account",),
+}
 
 
 class Cause(Protocol):

@@ -79,10 +79,11 @@ class View:
         scope = version.data["scope"]
         statuses, accounts = scope.get("exclude_status", ()), scope.get("exclude_accounts", ())
         return [
-            participant["player"] for participant in game.data["participants"]
+            participant["player"]
+            for participant in game.data["participants"]
             if (participant.get("status") or "finished") not in statuses
             and not (accounts and self.find_account(participant["player"], game.at) in accounts)
-        ]  # fmt: skip
+        ]
 
     def list_counted_players(self, version: Version, game: Game) -> list[str]:
         """Return the players who count in a game; none if the game does not count."""

@@ -66,9 +66,10 @@ def find_b5_faults(game: Event) -> set[str]:
     victories = [seat.last.get("victory") for seat in list_seats(game)]
     best_victory = "major" if "major" in victories else "standard" if "standard" in victories else None
     winners = [
-        seat for seat, victory in zip(list_seats(game), victories, strict=True)
+        seat
+        for seat, victory in zip(list_seats(game), victories, strict=True)
         if (victory == best_victory if best_victory else compute_places(game)[seat.last["player"]] == 1)
-    ]  # fmt: skip
+    ]
     if len(winners) > 1:
         return codes
     winning_players = {winners[0].first["player"], winners[0].last["player"]}

@@ -103,9 +103,13 @@ class Course:
             return [Step(game, place, before + change) for game, place, before, change in steps]
         own_games = self.list_games(player)
         points_per_game = [
-            sum(amount for who, amount in score_catan(counted.game.data, counted.version.params)
-                if self.view.current(who) == player) for counted in own_games
-        ]  # fmt: skip
+            sum(
+                amount
+                for who, amount in score_catan(counted.game.data, counted.version.params)
+                if self.view.current(who) == player
+            )
+            for counted in own_games
+        ]
         return [
             Step(counted.game.data["game_id"], self.find_place(counted, player), Fraction(after))
             for counted, after in zip(own_games, accumulate(points_per_game), strict=True)
@@ -203,12 +207,15 @@ class Course:
         for row in self.compute_standings().rows:
             earlier_row, own_games = earlier_rows.get(row.player), self.list_games(row.player)
             ranks = (earlier_row.rank if earlier_row else None, row.rank)
-            overview.append(Moved(
-                row, row.points - earlier_row.points if earlier_row else None,
-                None if None in ranks else ranks[0] - ranks[1],  # type: ignore[operator]
-                own_games[-1].game.at if own_games else None,
-                [step.after for step in self.list_steps(row.player)][-last:],
-            ))  # fmt: skip
+            overview.append(
+                Moved(
+                    row,
+                    row.points - earlier_row.points if earlier_row else None,
+                    None if None in ranks else ranks[0] - ranks[1],  # type: ignore[operator]
+                    own_games[-1].game.at if own_games else None,
+                    [step.after for step in self.list_steps(row.player)][-last:],
+                )
+            )
         return overview
 
 

@@ -17,9 +17,13 @@ from oracle.times import IN_THE_END, MICROSECOND, find_first_instant, parse_inst
 START = (10_000, 20)  # rating in tenths, and a weight
 # by id: the rating period, and the months in which seasons begin, or the label with the season
 RULESETS: dict[str, tuple[str, Any]] = {
-    "by-game": ("game", [3, 7]), "by-label": ("game", "season"), "by-day": ("day", None), "by-week": ("week", [3]),
-    "by-month": ("month", [3]), "by-event": ("event", "season"),
-}  # fmt: skip
+    "by-game": ("game", [3, 7]),
+    "by-label": ("game", "season"),
+    "by-day": ("day", None),
+    "by-week": ("week", [3]),
+    "by-month": ("month", [3]),
+    "by-event": ("event", "season"),
+}
 State = tuple[int, int]
 
 
@@ -181,8 +185,9 @@ class StateLadder:
         games_by_key: dict[Any, list[Played]] = {}
         for played in self.list_counted_games():
             label = played.game.data.get("league") if self.period == "event" else None
-            key = label or (played.game.first if self.period in ("game", "event") else
-                            number_period(self.period, played.game.at))  # fmt: skip
+            key = label or (
+                played.game.first if self.period in ("game", "event") else number_period(self.period, played.game.at)
+            )
             games_by_key.setdefault(key, []).append(played)
         groups = []
         for group_games in games_by_key.values():
@@ -316,9 +321,10 @@ def find_seed_faults(log: Log, event: Event) -> set[str]:
         return {"seed-exists"}
     live_ids = {seed["id"] for seed in select_live(log, "player.seeded")}
     withdrawn_seeds = [
-        known["data"] for known in log
+        known["data"]
+        for known in log
         if known["type"] == "player.seeded" and known["data"]["ladder"] == ladder and known["id"] not in live_ids
-    ]  # fmt: skip
+    ]
     had_seed = any(current(seed["player"]) == person for seed in withdrawn_seeds)
     has_played = any(person in played.participants for played in ladder_state.list_counted_games())
     return {"seed-late"} if has_played and not had_seed else set()

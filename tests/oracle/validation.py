@@ -25,9 +25,15 @@ from oracle.scores import UNITS
 from oracle.times import parse_instant
 
 DEFAULTS = {
-    "account": "premium", "kind": "placing", "score_order": "high", "within_time": False, "rated": True,
-    "aborted": False, "status": "finished", "vp": 0,
-}  # fmt: skip
+    "account": "premium",
+    "kind": "placing",
+    "score_order": "high",
+    "within_time": False,
+    "rated": True,
+    "aborted": False,
+    "status": "finished",
+    "vp": 0,
+}
 
 
 class Verdict(NamedTuple):

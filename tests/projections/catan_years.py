@@ -28,9 +28,13 @@ LEAVERS = ("abandoned", "surrendered", "removed")
 EDGES = ("22:59:59.999999", "23:00:00", "23:30:00", "21:59:59.999999", "22:00:00", "22:30:00", "23:30:00")
 # the nights when clocks change, and the moments around the change
 CLOCKS = {
-    2007: {3: 25, 10: 28}, 2008: {3: 30, 10: 26}, 2009: {3: 29, 10: 25}, 2010: {3: 28, 10: 31}, 2012: {3: 25, 10: 28},
+    2007: {3: 25, 10: 28},
+    2008: {3: 30, 10: 26},
+    2009: {3: 29, 10: 25},
+    2010: {3: 28, 10: 31},
+    2012: {3: 25, 10: 28},
     2013: {3: 31, 10: 27},
-}  # fmt: skip
+}
 CHANGES = ("00:59:59.999999", "01:00:00", "01:30:00")
 OTHER_POINTS = {"2": [2, 0], "3": [5, 2, 0], "4": [7, 4, 1, 0], "5": [9, 5, 2, 1, 0], "6": [9, 6, 3, 2, 1, 0]}
 VARIANTS: tuple[dict[str, Any], ...] = (
@@ -196,8 +200,9 @@ def _apply_aliases(
     used = {name: alias for name, alias in aliases.items() if chance.random() < 0.4}
     participants = []
     for participant in data["participants"]:
-        named = {key: used.get(participant[key], participant[key]) for key in ("player", "replaces")
-                 if key in participant}  # fmt: skip
+        named = {
+            key: used.get(participant[key], participant[key]) for key in ("player", "replaces") if key in participant
+        }
         met[named["player"]] = min(at, met.get(named["player"], at))
         participants.append(participant | named)
     data = data | {"participants": participants}

@@ -212,8 +212,11 @@ class Race:
             if other_drivers:
                 recorded[first]["status"] = "abandoned"
                 recorded[other_drivers[0]] = {
-                    "player": other_drivers[0], "place": number, "status": "substitute", "replaces": first,
-                }  # fmt: skip
+                    "player": other_drivers[0],
+                    "place": number,
+                    "status": "substitute",
+                    "replaces": first,
+                }
             elif place in removed or place not in self.cars:
                 recorded[first]["status"] = "removed"
             indexes = self.cars.get(place, [0])
@@ -247,5 +250,7 @@ class Race:
         if self.percent != 100:
             data["numbers"] = {"percent": self.percent}
         return {
-            "type": "game.recorded", "occurred_at": f"{self.rows[0]['date']}T12:00:{round_:02d}Z", "data": data,
-        }  # fmt: skip
+            "type": "game.recorded",
+            "occurred_at": f"{self.rows[0]['date']}T12:00:{round_:02d}Z",
+            "data": data,
+        }

@@ -40,9 +40,16 @@ NO_LADDERS = ["catan-elo", "galactic-points/2010-1", "b5-league/2010-1/x", "cata
 # for each sort of history: its times, and its games besides one of each slug
 TIMES_AND_SLUGS = [(INSTANTS, []), (INSTANTS, ["catan"] * 6), (ONE_SEASON, ["babylon5"] * 20)]
 STEPS = {
-    "game": 48, "correct": 14, "void": 6, "reinstate": 6, "rename": 11, "account": 9, "adjust": 9, "withdraw": 12,
+    "game": 48,
+    "correct": 14,
+    "void": 6,
+    "reinstate": 6,
+    "rename": 11,
+    "account": 9,
+    "adjust": 9,
+    "withdraw": 12,
     "again": 4,
-}  # fmt: skip
+}
 
 
 class Step(NamedTuple):
@@ -160,17 +167,26 @@ def draw_participants(world: World, players: list[str]) -> list[Event]:
             if form == "equal scores"
             else world.choose(10 - own_strength, f"{10 - own_strength}.0", str(10 - own_strength))
         )
-        participants.append({"player": player, **({"place": place} if form != "scores" else {}),
-                      **({"score": score} if "score" in form or form == "both" else {})})  # fmt: skip
+        participants.append(
+            {
+                "player": player,
+                **({"place": place} if form != "scores" else {}),
+                **({"score": score} if "score" in form or form == "both" else {}),
+            }
+        )
     return participants
 
 
 def draw_babylon5(world: World, at: str) -> Event:
     participants: list[Event] = [
-        {"player": player, "power": world.choose(0, 1, 2), "influence": world.choose(0, 1),
-         "victory": world.choose(None, None, None, "standard", "major")}
+        {
+            "player": player,
+            "power": world.choose(0, 1, 2),
+            "influence": world.choose(0, 1),
+            "victory": world.choose(None, None, None, "standard", "major"),
+        }
         for player in draw_players(world, 3, 7)
-    ]  # fmt: skip
+    ]
     game = {"game": "babylon5", "kind": "b5", "season": find_season(world, at), "participants": participants}
     if world.one_in(3):
         game["within_time"] = True
@@ -305,10 +321,11 @@ def rename(world: World, number: int) -> Event:
     current, recorded = build_id_lookup(world.log), set().union(*map(list_named_players, world.log))
     fitting = [
         (player, new_player)
-        for player in sorted(recorded) if current(player) == player
+        for player in sorted(recorded)
+        if current(player) == player
         for new_player in [*PLAYERS, f"new {number}"]
         if current(new_player) != player and not have_met(world.log, player, current(new_player))
-    ]  # fmt: skip
+    ]
     chaining = [(player, new_player) for player, new_player in fitting if current(new_player) != new_player]
     fitting = chaining if chaining and world.one_in(2) else fitting
     renamed = [player for player in sorted(recorded) if current(player) != player]
@@ -375,6 +392,13 @@ def repeat_event(world: World, number: int) -> Event:
 
 
 MAKERS: dict[str, Callable[[World, int], Event]] = {
-    "game": record, "correct": correct, "void": void, "reinstate": reinstate, "rename": rename,
-    "account": set_account, "adjust": adjust, "withdraw": withdraw, "again": repeat_event,
-}  # fmt: skip
+    "game": record,
+    "correct": correct,
+    "void": void,
+    "reinstate": reinstate,
+    "rename": rename,
+    "account": set_account,
+    "adjust": adjust,
+    "withdraw": withdraw,
+    "again": repeat_event,
+}

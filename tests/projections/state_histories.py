@@ -27,10 +27,14 @@ def build_ruleset(name: str, version: str, since: str, **params: int) -> Event:
     """Return the data of a version; all versions count the same games."""
     period, season_by = RULESETS[name]
     data: Event = {
-        "id": name, "version": version, "rule": "counting/1" if period == "game" else "counting-period/1",
-        "effective_from": since, "scope": {"game": ["duel"], "kind": ["placing"], "players_min": 2},
-        "numbers": {"bonus": {"min": 0, "max": 9, "absent": 0}}, "params": {"k": 1, "weight": 20, **params},
-    }  # fmt: skip
+        "id": name,
+        "version": version,
+        "rule": "counting/1" if period == "game" else "counting-period/1",
+        "effective_from": since,
+        "scope": {"game": ["duel"], "kind": ["placing"], "players_min": 2},
+        "numbers": {"bonus": {"min": 0, "max": 9, "absent": 0}},
+        "params": {"k": 1, "weight": 20, **params},
+    }
     data |= {"period": period} if period != "game" else {}
     data |= {"period_by": "league"} if period == "event" else {}
     return data | ({"season_by": season_by} if season_by else {})
@@ -40,8 +44,9 @@ def build_base_log() -> Log:
     """Return the rulesets with which every history begins."""
     log: Log = []
     for name in RULESETS:
-        event = World(Random(0), log).build_event("ruleset.published", "2010-01-01T00:00:00Z",
-                                            **build_ruleset(name, "1", "1900-01-01"))  # fmt: skip
+        event = World(Random(0), log).build_event(
+            "ruleset.published", "2010-01-01T00:00:00Z", **build_ruleset(name, "1", "1900-01-01")
+        )
         log.append({**event, "position": len(log) + 1})
     return log
 
@@ -142,8 +147,14 @@ def adjust(world: World) -> Event:
     """Adjust the points of a player."""
     ladder = world.choose(*(name for name in RULESETS if name != "by-event"))
     points = world.choose("20", "-5.5", "0.1")
-    return world.build_event("points.adjusted", world.choose(*MOMENTS), ladder=ladder, player=world.choose(*PLAYERS),
-                       points=points, reason=REASON)  # fmt: skip
+    return world.build_event(
+        "points.adjusted",
+        world.choose(*MOMENTS),
+        ladder=ladder,
+        player=world.choose(*PLAYERS),
+        points=points,
+        reason=REASON,
+    )
 
 
 def withdraw(world: World, *types: str) -> Event:
@@ -155,16 +166,22 @@ def withdraw(world: World, *types: str) -> Event:
 def withdraw_version(world: World) -> Event:
     """Void a version of a ruleset that has others."""
     event_ids = [
-        event["id"] for event in select_live(world.log, "ruleset.published")
+        event["id"]
+        for event in select_live(world.log, "ruleset.published")
         if len(list_versions(world.log, event["data"]["id"])) > 1
-    ]  # fmt: skip
+    ]
     return world.build_event("event.voided", id=world.choose(*event_ids), reason=REASON) if event_ids else record(world)
 
 
 def publish(world: World) -> Event:
     """Publish a version with other parameters."""
-    data = build_ruleset(world.choose(*RULESETS), f"v{world.number}", world.choose(*DATES), k=world.choose(1, 2, 3),
-                   weight=world.choose(15, 25, 40))  # fmt: skip
+    data = build_ruleset(
+        world.choose(*RULESETS),
+        f"v{world.number}",
+        world.choose(*DATES),
+        k=world.choose(1, 2, 3),
+        weight=world.choose(15, 25, 40),
+    )
     return world.build_event("ruleset.published", **data)
 
 
@@ -180,9 +197,14 @@ def propose(world: World, kind: str) -> Event:
         case "rename a club":
             return world.build_event("club.renamed", club=world.choose(*CLUBS), new_club=f"club {world.number}")
     makers: dict[str, Any] = {
-        "record": record, "correct": correct, "rename": rename, "seed": seed, "adjust": adjust, "publish": publish,
+        "record": record,
+        "correct": correct,
+        "rename": rename,
+        "seed": seed,
+        "adjust": adjust,
+        "publish": publish,
         "withdraw a version": withdraw_version,
-    }  # fmt: skip
+    }
     event: Event = makers[kind](world)
     return event
 
@@ -206,6 +228,9 @@ def collect_refusals(log: Log, event: Event) -> set[str]:
         case "club.renamed":
             renamed_clubs = [renamed["data"]["club"] for renamed in select_live(log, "club.renamed")]
             clubs = {p.get("club") for game in derive_games(log).values() for p in game.data["participants"]}
-            return {"club-renamed-already", "renamed-already"} if data["club"] in renamed_clubs else (
-                set() if data["club"] in clubs else {"club-unknown"})  # fmt: skip
+            return (
+                {"club-renamed-already", "renamed-already"}
+                if data["club"] in renamed_clubs
+                else (set() if data["club"] in clubs else {"club-unknown"})
+            )
     return set()

@@ -49,11 +49,16 @@ LATER: dict[str, tuple[str, Event]] = {
     "fide-games": ("2010-09-10", {"params": {"start": 0, "lift": 40}}),
 }
 SEEDS = {
-    "glicko": {"rating": "1800", "deviation": "60.5"}, "glicko-2": {"rating": "1200.5"}, "weng-lin": {"rating": "31"},
-    "club-elo": {"rating": "1700"}, "riichi/4": {"rating": "1850"}, "egf": {"rating": "2100"},
-    "glicko-2-weeks": {"rating": "1650", "volatility": "0.07"}, "fide": {"rating": "1800", "born": "1995"},
+    "glicko": {"rating": "1800", "deviation": "60.5"},
+    "glicko-2": {"rating": "1200.5"},
+    "weng-lin": {"rating": "31"},
+    "club-elo": {"rating": "1700"},
+    "riichi/4": {"rating": "1850"},
+    "egf": {"rating": "2100"},
+    "glicko-2-weeks": {"rating": "1650", "volatility": "0.07"},
+    "fide": {"rating": "1800", "born": "1995"},
     "fide-games": {"rating": "1700"},
-}  # fmt: skip
+}
 
 
 def build_rulesets() -> list[Event]:
@@ -100,8 +105,16 @@ class HistoryDrawer:
         yield from self._draw_seeds()
         for _ in range(rounds):
             self.at += timedelta(hours=self.chance.choice([1, 5, 7, 24 * 3, 24 * 25]))
-            for draw in (self._draw_table, self._draw_chess, self._draw_go, self._draw_football,
-                         self._draw_doubles, self._draw_riichi, self._draw_diplomacy, self._draw_race):  # fmt: skip
+            for draw in (
+                self._draw_table,
+                self._draw_chess,
+                self._draw_go,
+                self._draw_football,
+                self._draw_doubles,
+                self._draw_riichi,
+                self._draw_diplomacy,
+                self._draw_race,
+            ):
                 yield self._draw_game(**draw())
             yield from self._draw_other_event()
 
@@ -128,8 +141,15 @@ class HistoryDrawer:
             ):  # a player without a seed is unrated
                 name = next(iter(state))
                 points = f"{float(state[name]) - index:g}"
-                yield build_event("player.seeded", "2010-01-02T00:00:00Z", f"seed {ladder} {player}", ladder=ladder,
-                            player=player, state={**state, name: points}, games=7 * index)  # fmt: skip
+                yield build_event(
+                    "player.seeded",
+                    "2010-01-02T00:00:00Z",
+                    f"seed {ladder} {player}",
+                    ladder=ladder,
+                    player=player,
+                    state={**state, name: points},
+                    games=7 * index,
+                )
 
     def _draw_other_event(self) -> Iterator[Event]:
         match self.chance.randrange(6):
@@ -139,12 +159,22 @@ class HistoryDrawer:
                 name = self.chance.choice(["glicko", "glicko-months", "club-elo", "riichi/3", "egf", "weng-lin"])
                 player = self.chance.choice(PLAYERS)
                 points = self.chance.choice(["10", "-7.25"])
-                yield build_event("points.adjusted", self.now(), f"adjustment {self.number}", ladder=name,
-                                  player=player, points=points, **WHY)  # fmt: skip
+                yield build_event(
+                    "points.adjusted",
+                    self.now(),
+                    f"adjustment {self.number}",
+                    ladder=name,
+                    player=player,
+                    points=points,
+                    **WHY,
+                )
             case 2 if len(self.played) > 60:
-                yield build_event("game.voided", self.now(),
-                                  game_id=self.played.pop(-self.chance.randint(20, 60))["data"]["game_id"],
-                                  **WHY)  # fmt: skip
+                yield build_event(
+                    "game.voided",
+                    self.now(),
+                    game_id=self.played.pop(-self.chance.randint(20, 60))["data"]["game_id"],
+                    **WHY,
+                )
             case _:
                 pass
 
@@ -203,8 +233,13 @@ class HistoryDrawer:
         owners = [self.chance.choice(powers) for _ in range(self.chance.randint(20, 34))]
         centres = {power: owners.count(power) for power in powers if power in owners}
         seats = [{"player": name, "power": power} for name, power in chosen]
-        return {"game": "diplomacy", "kind": "diplomacy", "participants": seats, "centres": {"1901": centres},
-                "league": f"{self.at:%Y}"}  # fmt: skip
+        return {
+            "game": "diplomacy",
+            "kind": "diplomacy",
+            "participants": seats,
+            "centres": {"1901": centres},
+            "league": f"{self.at:%Y}",
+        }
 
     def _draw_race(self) -> Event:
         seats = self._draw_seats(self.chance.randint(3, 8))

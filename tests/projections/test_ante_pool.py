@@ -78,7 +78,7 @@ WINNERS = {
     "a major above two standard ones": ([1, 2, 3, 4], [1, 2, 2, 4], [16, 10, 10, 4], [16, 12, 8, 4]),
     "two winners who are also tied": ([1, 1, 3, 4], [1, 1, 3, 4], [14, 14, 8, 4], [14, 14, 8, 4]),
     "three of five": ([1, 2, 3, 4, 5], [1, 1, 1, 4, 5], [15, 15, 15, 5, 0], [20, 15, 10, 5, 0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("places", "shared", "share", "by_power"), WINNERS.values(), ids=WINNERS)
@@ -204,7 +204,7 @@ CHECKS = {
     ),
     "a leaver without a substitute": (build_columns([1, 2, 3], statuses=[0, LEAVERS[0], 0]), None),
     "a substitute whose leaver does not count": (build_columns([1, 2, 3], statuses=[0, SUBSTITUTE, 0]), None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("game", "reason"), CHECKS.values(), ids=CHECKS)
@@ -221,17 +221,20 @@ BAD_PARAMS = {
     "too few": ({"shares": {"3": [50, 50]}}, "params.shares.3: 3 players need 3 percentages"),
     "less than nothing": ({"shares": {"3": [50, -30, 0]}}, "params.shares.3: a percentage must be a whole number from"),
     "more than the pot": (
-        {"shares": {**SHARES, "3": [60, 30, 20]}}, "the shares add up to 110 % of the pot; the maximum is",
+        {"shares": {**SHARES, "3": [60, 30, 20]}},
+        "the shares add up to 110 % of the pot; the maximum is",
     ),
     "a gap": (
-        {"shares": {"3": SHARES["3"], "5": SHARES["5"]}}, "params.shares: there are rows for 3 and 5 players, but none",
+        {"shares": {"3": SHARES["3"], "5": SHARES["5"]}},
+        "params.shares: there are rows for 3 and 5 players, but none",
     ),
     "a last share that larger games repeat": (
-        {"shares": {"3": SHARES["3"], "4": SHARES["4"]}}, "larger games repeat it (or add a row for 5 players)",
+        {"shares": {"3": SHARES["3"], "4": SHARES["4"]}},
+        "larger games repeat it (or add a row for 5 players)",
     ),
     "all points into the pot": ({"ante_divisor": 1}, "params.ante_divisor: 1 is too small for a pot"),
     "a quarter into the pot": ({"ante_divisor": 4}, "params.ante_divisor: 4 is too small for a pot"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("params", "reason"), BAD_PARAMS.values(), ids=BAD_PARAMS)
@@ -378,7 +381,9 @@ def test_shipped_ruleset_ranks_a_season(
             points[player] += change
     ranking = rank_stream(stream)
     assert [(row.rank, row.player, row.points) for row in ranking.rows] == [
-        (1, "anna", points["anna"]), (2, "ben", points["ben"]), (3, "cleo", points["cleo"]),
+        (1, "anna", points["anna"]),
+        (2, "ben", points["ben"]),
+        (3, "cleo", points["cleo"]),
         (None, "dora", points["dora"]),
-    ]  # fmt: skip
+    ]
     assert (ranking.games, ranking.minted) == (5, 6)

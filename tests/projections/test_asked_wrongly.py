@@ -39,7 +39,8 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
         "since must be a string, such as '2024-12-31', not date",
     ),
     "a number as text": (
-        lambda ledger: ledger.at().standings(LADDER, limit="3"), "limit must be a whole number, not the string '3'",
+        lambda ledger: ledger.at().standings(LADDER, limit="3"),
+        "limit must be a whole number, not the string '3'",
     ),
     "places as text": (
         lambda ledger: ledger.at().other_result("g-1", "123"),
@@ -50,7 +51,8 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
         "players must be a list, such as ['ben'], not the string 'ben'",
     ),
     "False as text": (
-        lambda ledger: ledger.propose({}, "mira", strict="no"), "strict must be True or False, not the string 'no'",
+        lambda ledger: ledger.propose({}, "mira", strict="no"),
+        "strict must be True or False, not the string 'no'",
     ),
     "a NaN": (
         lambda ledger: ledger.compare(ledger.at(), ledger.at(), predictions=float("nan")),
@@ -58,10 +60,12 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "None": (lambda ledger: ledger.propose({}, None), "by must be a string, not NoneType"),
     "a huge number as a choice": (
-        lambda ledger: ledger.propose({}, "mira", new_names=TOO_LONG), "new_names must be refuse or accept, not <int>",
+        lambda ledger: ledger.propose({}, "mira", new_names=TOO_LONG),
+        "new_names must be refuse or accept, not <int>",
     ),
     "a ruleset of numbers": (
-        lambda ledger: ledger.simulate({TOO_LONG: 1}, ledger.at()), "the keys of a ruleset must be strings, not int",
+        lambda ledger: ledger.simulate({TOO_LONG: 1}, ledger.at()),
+        "the keys of a ruleset must be strings, not int",
     ),
     "a huge number as a date": (
         lambda ledger: ledger.simulate({**RULESET, "effective_from": TOO_LONG}, ledger.at()),
@@ -76,13 +80,14 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
         r"no ruleset '\x1b[31m' is published at position 24; see: ratings rules list",
     ),
     "hidden characters of two names": (
-        lambda ledger: ledger.at().statistics("\x1b", "\x1b"), r"'\x1b' has not played '\x1b'; see: ratings games",
+        lambda ledger: ledger.at().statistics("\x1b", "\x1b"),
+        r"'\x1b' has not played '\x1b'; see: ratings games",
     ),
     "hidden characters of an opponent": (
         lambda ledger: ledger.at().unmet(LADDER, "\x1b"),
         rf"'\x1b' has neither joined nor played on {LADDER}; see: ratings standings {LADDER}",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD_CALLS)

@@ -70,8 +70,9 @@ def test_adjustments_count_besides():
 
     assert list_table(season) == [(1, "anna", 9), (2, "ben", 6)]
     assert explain("best-of", season, "ben") == [
-        ("adjusted", -3, "start points and adjustments"), ("sum", 6, "of the best 1 of 5 results"),
-    ]  # fmt: skip
+        ("adjusted", -3, "start points and adjustments"),
+        ("sum", 6, "of the best 1 of 5 results"),
+    ]
 
 
 TIES = {
@@ -89,7 +90,7 @@ TIES = {
     "last game": (["last game"], ["anna 6:2 ben 4:3", "ben 6:2 anna 4:3"], [2, 1]),
     "last game, not classified": (["last game"], ["anna 6:2 ben 4:3", "ben 2:0 anna 0:9"], [1, 2]),
     "more wins": (["more wins"], ["anna 9:1 ben 3:2", "ben 3:1 anna 0:2", "ben 3:1 anna 0:2"], [2, 1]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("chain", "games", "ranks"), TIES.values(), ids=TIES)
@@ -134,22 +135,28 @@ def test_explanation_has_parts_and_tie_breaks():
         ("round 2", 6, "the points of this round times 2"),
         ("sum", 11, "of the best 3 of 4 results"),
         ("tie-break", None, "places: 2 at place 1, 2 at place 2; anna 2 at place 1, 2 at place 2"),
-        ("tie-break", None, "first: place 1 in round 2, place 2 in round 1; anna place 1 in round 1, place 2 in "
-         "round 2"),
-    ]  # fmt: skip
+        (
+            "tie-break",
+            None,
+            "first: place 1 in round 2, place 2 in round 1; anna place 1 in round 1, place 2 in round 2",
+        ),
+    ]
 
 
-@pytest.mark.parametrize(("values", "reason"), [
-    ({"parts": [{"best": 5}, {"rounds": 5}]}, "every part but the last needs `rounds`"),
-    ({"parts": [{"rounds": 0}]}, "greater than or equal to 1"),
-    ({"parts": [{"rounds": 3, "best": 0}]}, "greater than or equal to 1"),
-    ({"parts": [{"rounds": 3, "worst": 1}]}, "not permitted"),
-    ({"weights": {"0": 2}}, "match pattern"),
-    ({"weights": {"1": 0}}, "positive number"),
-    ({"weights": {"1": "1/0"}}, "zero"),
-    ({"tie_breaks": ["coin"]}, "'places', 'first'"),
-    ({"places_counted": 0}, "greater than or equal to 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"parts": [{"best": 5}, {"rounds": 5}]}, "every part but the last needs `rounds`"),
+        ({"parts": [{"rounds": 0}]}, "greater than or equal to 1"),
+        ({"parts": [{"rounds": 3, "best": 0}]}, "greater than or equal to 1"),
+        ({"parts": [{"rounds": 3, "worst": 1}]}, "not permitted"),
+        ({"weights": {"0": 2}}, "match pattern"),
+        ({"weights": {"1": 0}}, "positive number"),
+        ({"weights": {"1": "1/0"}}, "zero"),
+        ({"tie_breaks": ["coin"]}, "'places', 'first'"),
+        ({"places_counted": 0}, "greater than or equal to 1"),
+    ],
+)
 def test_invalid_params_are_rejected(values, reason):
     """Empty, contradictory or unknown parameters are rejected with the reason."""
     with pytest.raises(ValidationError, match=reason):

@@ -244,7 +244,7 @@ PARAMS_AND_REASONS = {
         {"strategic": 1_000, "kill_points": 1_000, "unit_lost": -1_000, "best_margin": 1_000, "marginal_margin": 1_000},
         None,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("params", "reason"), PARAMS_AND_REASONS.values(), ids=PARAMS_AND_REASONS)
@@ -287,8 +287,10 @@ def test_strategic_victory_is_explained():
         ("destroyed", 2, "2 enemy units"),
     ]
     assert terms["W2"] == [
-        ("strategic victory", 4, units_left), ("destroyed", 1, "1 enemy unit"), ("lost", -1, "1 own unit"),
-    ]  # fmt: skip
+        ("strategic victory", 4, units_left),
+        ("destroyed", 1, "1 enemy unit"),
+        ("lost", -1, "1 own unit"),
+    ]
     assert terms["D2"] == [
         ("defeat", 0, "strategic victory of the enemy: 0 of 4 units are left, of the enemy 2 of 3"),
         ("best of the side", 1, "100 game points are at least 15 % above the next, 10"),
@@ -417,6 +419,11 @@ def test_league_table_sums_points(ledger_url):
 
     ranking = rank_stream(build_stream(load_facts(fill(ledger_url, events)), "youplay-bluemax/L1"))
     assert [(row.rank, row.player, row.points) for row in ranking.rows] == [
-        (1, "W1", 8), (2, "W2", 5), (3, "W3", 4), (4, "D1", -1), (4, "D2", -1), (4, "D3", -1),
-    ]  # fmt: skip
+        (1, "W1", 8),
+        (2, "W2", 5),
+        (3, "W3", 4),
+        (4, "D1", -1),
+        (4, "D2", -1),
+        (4, "D3", -1),
+    ]
     assert (ranking.games, ranking.minted, ranking.burned) == (2, 17, 3)

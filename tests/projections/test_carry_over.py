@@ -132,9 +132,13 @@ def test_games_outside_their_season_do_not_count_under_any_rule(
 
 
 LEAGUE_OF_CHESS: dict[str, Any] = {
-    "id": "chess-league", "version": "1", "effective_from": "1900-01-01", "time_zone": "UTC",
-    "scope": {"game": ["chess"]}, "partition": {"by": ["season"]},
-}  # fmt: skip
+    "id": "chess-league",
+    "version": "1",
+    "effective_from": "1900-01-01",
+    "time_zone": "UTC",
+    "scope": {"game": ["chess"]},
+    "partition": {"by": ["season"]},
+}
 
 
 def build_chess_game(game_id: str, month: int, season: str) -> dict[str, Any]:

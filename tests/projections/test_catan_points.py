@@ -225,8 +225,11 @@ def test_berlin_month_ranks_and_pays_gold(ledger_url):
 
     The game that is in February by UTC is without cleo, who has only six games and no rank.
     """
-    events = [build_ruleset_event(find_shipped_text(name, version))
-              for name in ("catan-monthly", "catan-open") for version in ("pre-2008-03", "2008-03")]  # fmt: skip
+    events = [
+        build_ruleset_event(find_shipped_text(name, version))
+        for name in ("catan-monthly", "catan-open")
+        for version in ("pre-2008-03", "2008-03")
+    ]
     events += [build_catan_game(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
     # already March in Berlin
     events.append(build_catan_game("g7", "2010-02-28T23:30:00Z", "ben anna"))
@@ -239,8 +242,10 @@ def test_berlin_month_ranks_and_pays_gold(ledger_url):
     assert rows == [(1, "anna", "25/7", 7, 2), (2, "ben", "15/7", 7, 1), (None, "cleo", "1", 6, 0)]
     open_list = rank_stream(build_stream(facts, "catan-open/basic/2010-03"))
     assert [(row.rank, row.player, row.gold) for row in open_list.rows] == [
-        (1, "anna", None), (2, "ben", None), (None, "cleo", None),
-    ]  # fmt: skip
+        (1, "anna", None),
+        (2, "ben", None),
+        (None, "cleo", None),
+    ]
     assert rank_stream(build_stream(facts, "catan-monthly/7/card-game/2010-03")).rows == []
 
 

@@ -24,9 +24,14 @@ FIRST, SECOND, THIRD = (f"2010-03-0{day}T12:00:00Z" for day in (1, 2, 3))
 def build_ruleset(ruleset_id: str, version: str, rule: str, params: dict[str, Any], **more: Any) -> Event:
     """Return a version that is in force from the start."""
     return build_event(
-        "ruleset.published", id=ruleset_id, version=version, rule=rule, effective_from="1900-01-01",
-        params={"start": 1000, **params}, **more,
-    )  # fmt: skip
+        "ruleset.published",
+        id=ruleset_id,
+        version=version,
+        rule=rule,
+        effective_from="1900-01-01",
+        params={"start": 1000, **params},
+        **more,
+    )
 
 
 def build_event(type_name: str, at: str = THIRD, **data: Any) -> Event:
@@ -53,9 +58,13 @@ def make_ledger(_: object, url: str) -> None:
     """
     create_ledger(url)
     elo = build_ruleset(
-        "catan-elo", "1", "pairwise-elo/1", {"k_per_pair": 8, "scale": 400, "rounding": "none"},
-        scope={"game": ["catan"]}, partition={"by": ["group"]},
-    )  # fmt: skip
+        "catan-elo",
+        "1",
+        "pairwise-elo/1",
+        {"k_per_pair": 8, "scale": 400, "rounding": "none"},
+        scope={"game": ["catan"]},
+        partition={"by": ["group"]},
+    )
     append(open_ledger(url), build_pool("1", 10), elo, build_game("g", "ben", "anna", SECOND))
 
 
@@ -241,8 +250,10 @@ def test_impact_of_late_game_lists_moved_and_joined_players(ledger: Ledger) -> N
         (impact,) = opened.at().event_impact(last).ladders
     assert (impact.up, impact.stayed, impact.down, impact.joined, impact.left) == (2, 0, 0, 1, 0)
     assert [(row.player, row.before, row.change, row.after) for row in (*impact.gains, *impact.joined_or_left)] == [
-        ("anna", 900, 90, 990), ("ben", 1100, 10, 1110), ("cleo", None, None, 900),
-    ]  # fmt: skip
+        ("anna", 900, 90, 990),
+        ("ben", 1100, 10, 1110),
+        ("cleo", None, None, 900),
+    ]
 
 
 def test_impact_of_void_describes_the_voided_result(ledger: Ledger) -> None:

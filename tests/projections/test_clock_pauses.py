@@ -4,12 +4,16 @@ import pytest
 from clock_logs import GRANTED_PAUSE, describe_player, describe_state, find_refusal, read_pause, read_timers
 
 YES = [  # (players, players who say yes after anna asked, whether that is enough)
-    ("anna ben", "", False), ("anna ben", "ben", True),
-    ("anna ben cleo", "ben", False), ("anna ben cleo", "ben cleo", True),
+    ("anna ben", "", False),
+    ("anna ben", "ben", True),
+    ("anna ben cleo", "ben", False),
+    ("anna ben cleo", "ben cleo", True),
     ("anna ben cleo dora emil", "ben", False),
-    ("anna ben", "anna", False), ("anna ben cleo", "anna ben ben", False), ("anna ben", "anna ben", True),
+    ("anna ben", "anna", False),
+    ("anna ben cleo", "anna ben ben", False),
+    ("anna ben", "anna ben", True),
     ("anna ben cleo dora emil", "dora emil", True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("players", "answers", "enough"), YES)

@@ -166,15 +166,17 @@ CHECKS = {
     "a seat of six does not count": (build_columns([1, 2, 3, 4, 5], seats=6), "2 to 5 players; this game has 6"),
     "five": (build_columns([1, 2, 3, 4, 5]), None),
     "leaver and substitute": (
-        build_columns([1, 2, 2], statuses=[0, LEAVERS[0], SUBSTITUTE], seats=2), "changed hands and both its players",
+        build_columns([1, 2, 2], statuses=[0, LEAVERS[0], SUBSTITUTE], seats=2),
+        "changed hands and both its players",
     ),
     "substitute and leaver, removed": (
-        build_columns([2, 1, 2], statuses=[SUBSTITUTE, 0, LEAVERS[-1]], seats=2), "changed hands and both its players",
+        build_columns([2, 1, 2], statuses=[SUBSTITUTE, 0, LEAVERS[-1]], seats=2),
+        "changed hands and both its players",
     ),
     "a leaver without a substitute": (build_columns([1, 2, 3], statuses=[0, 0, LEAVERS[1]]), None),
     "a substitute whose leaver does not count": (build_columns([1, 2, 2], statuses=[0, 0, SUBSTITUTE]), None),
     "leaver and substitute of two seats": (build_columns([1, 2, 3], statuses=[LEAVERS[0], 0, SUBSTITUTE]), None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("game", "reason"), CHECKS.values(), ids=CHECKS)
@@ -192,7 +194,7 @@ def test_unfit_game_names_defined_sizes(sizes, words):
 
     assert RULE.check(7, build_columns(range(1, 8)), params) == (
         f"the contribution pool is defined for {words} players; this game has 7"
-    )  # fmt: skip
+    )
 
 
 BAD_TABLES = {
@@ -334,9 +336,7 @@ def test_random_games_match_naive_scores():
 def test_books_balance_for_every_order():
     """The books balance for every weak order of up to five newcomers."""
     for n in range(2, 6):
-        for places in {
-            tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)
-        }:  # fmt: skip
+        for places in {tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)}:
             changes, minted, burned = score_game([1000] * n, places)
             assert minted == 0
             assert 0 <= burned <= sum(place - 1 for place in places)

@@ -173,11 +173,13 @@ def count_row_cases(ladder: Ladder) -> Counter[str]:
     """Return how often each case of a list occurs in a ladder."""
     rows = ladder.rank_rows()
     has_unqualified = any(not row.qualified for row in rows)
-    return Counter({
-        "unqualified player": has_unqualified,
-        "qualified beside unqualified": has_unqualified and rows[0].qualified,
-        "shared rank": sum(rows[n].rank == rows[n - 1].rank is not None for n in range(1, len(rows))),
-    })  # fmt: skip
+    return Counter(
+        {
+            "unqualified player": has_unqualified,
+            "qualified beside unqualified": has_unqualified and rows[0].qualified,
+            "shared rank": sum(rows[n].rank == rows[n - 1].rank is not None for n in range(1, len(rows))),
+        }
+    )
 
 
 def list_expected_cases(published: Log, steps: list[Step]) -> set[str]:

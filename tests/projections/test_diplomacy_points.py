@@ -148,8 +148,12 @@ def test_shipped_ruleset_names_its_rule(name: str, rule: Rule) -> None:
     version = bind_ruleset((SHIPPED / f"{name}.toml").read_text(encoding="utf-8"))
     assert version.rule == rule
     assert {*rule.params.model_fields} - {*version.ruleset.params} == {
-        "start", "min_games", "carry_over", "active_games", "active_days",
-    }  # fmt: skip
+        "start",
+        "min_games",
+        "carry_over",
+        "active_games",
+        "active_days",
+    }
 
 
 def explain_game(rule: Rule, *years: str) -> tuple[dict[str, list[tuple[str, str, str]]], str]:
@@ -171,9 +175,10 @@ def test_explanations_show_the_formula() -> None:
     terms, remark = explain_game(C_DIPLO, "17 17 0 0 0 0 0")
     assert remark == "no solo: 17 centres against 17 of the second"
     assert terms["austria"] == [
-        ("taking part", "1", "for every player"), ("centres", "17", "1 for each of 17"),
+        ("taking part", "1", "for every player"),
+        ("centres", "17", "1 for each of 17"),
         ("place 1", "26", "38 + 14 of places 1 and 2, shared by 2"),
-    ]  # fmt: skip
+    ]
     assert terms["italy"][-1] == ("place 3", "1.4", "7 of places 3 to 7, shared by 5")
     assert explain_game(C_DIPLO, "9 8 7 5 5 0 0")[0]["england"][-1] == (
         "place 4",

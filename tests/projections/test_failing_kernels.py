@@ -232,9 +232,15 @@ def test_failing_compiled_kernel_is_reported_with_game_and_line(
     ids=["day", "week", "age", "season"],
 )
 def test_failing_period_age_and_season_are_reported_with_game_and_line(
-    members: str, changes: dict[str, Any], game: str, message: str, compiled: bool, db: str, ratings: Ratings,
+    members: str,
+    changes: dict[str, Any],
+    game: str,
+    message: str,
+    compiled: bool,
+    db: str,
+    ratings: Ratings,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """A failure in a period, in the aging between games or in a new season is reported with a game and a line."""
     if compiled:
         set_thresholds(monkeypatch, compiled_games=1)

@@ -129,8 +129,13 @@ def test_table_is_the_normal_distribution_except_for_six_rows() -> None:
     assert (len(table), table[736], table[735], table[0]) == (737, 100, 99, 50)
     normal = [math.floor(50.5 + 50 * math.erf(gap * 7 / 2000 / math.sqrt(2))) for gap in range(736)]
     assert {gap: table[gap] - normal[gap] for gap in range(736) if table[gap] != normal[gap]} == {
-        54: 1, 343: -1, 344: -1, 358: 1, 392: 1, 620: 1,
-    }  # fmt: skip
+        54: 1,
+        343: -1,
+        344: -1,
+        358: 1,
+        392: 1,
+        620: 1,
+    }
 
 
 def test_published_month_gives_its_rating() -> None:
@@ -156,8 +161,15 @@ def test_published_tournament_of_2022_limits_one_difference() -> None:
     games = [Game(0, number, score, league=7) for number, (_, score) in enumerate(TOURNAMENT, 1)]
     terms = explain_month(players, games, **VERSIONS["2022-01"])
     assert [amount for _, amount, _ in terms] == [
-        "+1.6", "+0.2", "+0.4", "-3.4", "-14", "+0.4", "+2.6", "+0.2",
-    ]  # fmt: skip
+        "+1.6",
+        "+0.2",
+        "+0.4",
+        "-3.4",
+        "-14",
+        "+0.4",
+        "+2.6",
+        "+0.2",
+    ]
     assert terms[0][2] == (
         "K 20, expected 0.92, scored 1; rated 2000 against 1063, a difference of 937 that counts as 400"
     )
@@ -243,8 +255,10 @@ def test_factor_times_games_is_limited() -> None:
     assert compute_rating(new, [(1500, 1)] * 17) == "1840"
     assert compute_rating(new, [(1500, 1)] * 18) == "1842"
     assert explain_month([new, Player(1500)], [Game(0, 1, 1)] * 18)[0] == (
-        "vs p1", "+19", "K 38, expected 0.5, scored 1; rated 1500 against 1500; K is 38 instead of 40: 18 games",
-    )  # fmt: skip
+        "vs p1",
+        "+19",
+        "K 38, expected 0.5, scored 1; rated 1500 against 1500; K is 38 instead of 40: 18 games",
+    )
     # only rated games count towards the limit
     players = [new, Player(1500), Player(0)]
     assert decimal(score_month(players, [Game(0, 1, 1)] * 17 + [Game(0, 2, 1)])[0][0], SCALE) == "1840"
@@ -286,9 +300,16 @@ def test_new_version_lifts_low_ratings_once() -> None:
         for rating in (999, 1000, 1001, 1002, 1003, 1437, 1999, 2000, 2500)
     }
     assert lifted == {
-        999: "999", 1000: "1400", 1001: "1401", 1002: "1401", 1003: "1402", 1437: "1662", 1999: "1999", 2000: "2000",
+        999: "999",
+        1000: "1400",
+        1001: "1401",
+        1002: "1401",
+        1003: "1402",
+        1437: "1662",
+        1999: "1999",
+        2000: "2000",
         2500: "2500",
-    }  # fmt: skip
+    }
     assert RULE.enter((1200 * SCALE, 2001, 1), constants)[1:] == (2001, 1)
     unlifted = RULE.prepare(RULE.params())
     assert RULE.enter((1200 * SCALE, 2001, 1), unlifted) == (1200 * SCALE, 2001, 1)
@@ -494,8 +515,12 @@ def test_shipped_ruleset_has_the_tested_params(name: str) -> None:
     assert (version.rule, version.params) == (RULE, RULE.params(**VERSIONS[name]))
     assert (ruleset.name, ruleset.period, ruleset.effective_from) == (f"fide@{name}", "month", f"{name}-01")
     assert {*RULE.params.model_fields} - {*ruleset.params} <= {
-        "min_games", "carry_over", "substitution", "lift_from", "lift_to",
-    }  # fmt: skip
+        "min_games",
+        "carry_over",
+        "substitution",
+        "lift_from",
+        "lift_to",
+    }
 
 
 def test_shipped_versions_can_follow_each_other() -> None:

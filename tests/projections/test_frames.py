@@ -50,10 +50,13 @@ def test_frame_has_the_plain_data_of_rows(query: str, view: ratings_ledger.View)
     assert frame.num_rows == len(plain)
     assert [*frame.column_names] == [*plain[0]]
     for name, column in zip(frame.column_names, frame.columns, strict=True):
-        expected = [Decimal(row[name]) if isinstance(row[name], str) and name.endswith("_decimal") else row[name]
-                    for row in plain]  # fmt: skip
-        values = [f"{value:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else value
-                  for value in column.to_pylist()]  # fmt: skip
+        expected = [
+            Decimal(row[name]) if isinstance(row[name], str) and name.endswith("_decimal") else row[name]
+            for row in plain
+        ]
+        values = [
+            f"{value:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else value for value in column.to_pylist()
+        ]
         assert values == expected, name
 
 
@@ -63,8 +66,9 @@ def test_columns_have_types_without_rows(view: ratings_ledger.View) -> None:
     full = view.standings("elo-catan/all").arrow()
     assert view.standings("elo-catan/all", limit=0).arrow().schema == full.schema
     assert (str(full.schema.field("points_decimal").type), str(full.schema.field("rank").type)) == (
-        "decimal128(38, 6)", "int64",
-    )  # fmt: skip
+        "decimal128(38, 6)",
+        "int64",
+    )
 
 
 def test_missing_library_is_named(view: ratings_ledger.View, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,11 +206,17 @@ def test_states_become_columns_of_floats() -> None:
     states = [("1638", "4914/3", "110", "221/2"), ("1500", "1500", "350", "350")]
     rows = tuple(
         ratings_ledger.Standing(
-            place, f"player-{place}", Fraction(exact), 9, True, provisional=place == 2,
-            state={"rating": rating, "deviation": deviation}, state_exact={"rating": exact, "deviation": width},
+            place,
+            f"player-{place}",
+            Fraction(exact),
+            9,
+            True,
+            provisional=place == 2,
+            state={"rating": rating, "deviation": deviation},
+            state_exact={"rating": exact, "deviation": width},
         )
         for place, (rating, exact, deviation, width) in enumerate(states, 1)
-    )  # fmt: skip
+    )
     frame = pa.table(_StandingRows(rows))
     assert frame["state_rating"].to_pylist() == [1638.0, 1500.0]
     assert frame["state_deviation"].to_pylist() == [110.5, 350.0]

@@ -32,10 +32,15 @@ def build_house_version(version: str, since: str, sizes: str, **params: int) -> 
     """Return a version of a ruleset that is frozen per league, for games of these numbers of players."""
     points = {size: list(range(int(size), 0, -1)) for size in sizes.split()}
     data = {
-        "id": "house", "version": version, "effective_from": since, "freeze": "league-start",
-        "rule": "catan-points/1" if not params else "placement-points/1", "scope": {"game": ["house"]},
-        "partition": {"by": ["league"]}, "params": params or {"points": points},
-    }  # fmt: skip
+        "id": "house",
+        "version": version,
+        "effective_from": since,
+        "freeze": "league-start",
+        "rule": "catan-points/1" if not params else "placement-points/1",
+        "scope": {"game": ["house"]},
+        "partition": {"by": ["league"]},
+        "params": params or {"points": points},
+    }
     return {"type": "ruleset.published", "occurred_at": "2008-01-01T00:00:00Z", "data": data}
 
 

@@ -85,11 +85,19 @@ def test_documented_1907_example_matches():
     terms, _ = explain_event(build_diplomacy(*["5 5 5 5 5 5 4"] * 5, "8 9 4 4 3 3 3", "9 9 4 3 3 3 3"))
 
     assert [term[:2] for term in terms["germany"]] == [
-        ("centres", "36"), ("place 1", "70"), ("break", "0"), ("participation", "1"), ("TSS", "321/5"),
-    ]  # fmt: skip
+        ("centres", "36"),
+        ("place 1", "70"),
+        ("break", "0"),
+        ("participation", "1"),
+        ("TSS", "321/5"),
+    ]
     assert [term[:2] for term in terms["austria"]] == [
-        ("centres", "36"), ("place 2", "34"), ("participation", "1"), ("no break", "10"), ("TSS", "243/5"),
-    ]  # fmt: skip
+        ("centres", "36"),
+        ("place 2", "34"),
+        ("participation", "1"),
+        ("no break", "10"),
+        ("TSS", "243/5"),
+    ]
 
 
 # (centres, points of the first power, points of the second); TSS is switched off
@@ -174,9 +182,9 @@ def test_participant_order_is_irrelevant(variant):
         assert score_event(event, no_break=variant) == expected
         for participant in event["data"]["participants"]:
             participant["player"] = participant["player"][::-1]
-        assert score_event(event, no_break=variant) == {name[::-1]: points for name, points in sorted(
-            expected.items(), key=lambda entry: entry[0][::-1]
-        )}  # fmt: skip
+        assert score_event(event, no_break=variant) == {
+            name[::-1]: points for name, points in sorted(expected.items(), key=lambda entry: entry[0][::-1])
+        }
 
 
 def test_uncounted_players_do_not_affect_others():
@@ -200,9 +208,17 @@ def test_both_players_get_seat_points():
 def test_params_set_every_number():
     """Every number in the scoring comes from the ruleset's params."""
     params = {
-        "placement": [50, 20], "per_centre": 2, "participation": 3, "break_bonus": 5, "break_margin": 1, "tss": 7,
-        "tss_centres": 5, "solo": 20, "solo_bonus": 100, "eliminated": 2,
-    }  # fmt: skip
+        "placement": [50, 20],
+        "per_centre": 2,
+        "participation": 3,
+        "break_bonus": 5,
+        "break_margin": 1,
+        "tss": 7,
+        "tss_centres": 5,
+        "solo": 20,
+        "solo_bonus": 100,
+        "eliminated": 2,
+    }
 
     # a lead of one is a break; two powers with five centres: 7 %
     assert list_points("19 8 4 2 1 0 0", **params) == ["102.72", "41.73", "11.77", "7.49", "5.35", "2", "2"]
@@ -238,9 +254,12 @@ def test_accepted_percentages_are_exact(variant):
     chance, tried = random.Random(63), 0
     while tried < 200:
         params = {
-            "no_break": variant, "no_break_bonus": chance.choice([0, 1, 4, 5, 10, 20, 25, 50, 100]), "solo": 34,
-            "tss": chance.choice([0, 1, 2, 4, 5, 10, 20, 25, 100]), "tss_centres": chance.randint(1, 5),
-        }  # fmt: skip
+            "no_break": variant,
+            "no_break_bonus": chance.choice([0, 1, 4, 5, 10, 20, 25, 50, 100]),
+            "solo": 34,
+            "tss": chance.choice([0, 1, 2, 4, 5, 10, 20, 25, 100]),
+            "tss_centres": chance.randint(1, 5),
+        }
         if RULE.refuse_params(RULE.params(**params), PLAYERS_MAX):
             continue
         event = draw_diplomacy(chance, substituted=False)
@@ -409,7 +428,12 @@ def test_table_sums_the_rounds_exactly(ledger_url):
 
     ranking = rank_stream(build_stream(load_facts(fill(ledger_url, events)), "italia-2010/T1"))
     assert [(row.rank, row.player, decimal(row.points, RULE.scale)) for row in ranking.rows] == [
-        (1, "france", "199.9"), (2, "austria", "156.3"), (3, "germany", "114.4"), (4, "russia", "108.1"),
-        (5, "italy", "88.7"), (6, "england", "85.5"), (7, "turkey", "65.5"),
-    ]  # fmt: skip
+        (1, "france", "199.9"),
+        (2, "austria", "156.3"),
+        (3, "germany", "114.4"),
+        (4, "russia", "108.1"),
+        (5, "italy", "88.7"),
+        (6, "england", "85.5"),
+        (7, "turkey", "65.5"),
+    ]
     assert (ranking.minted, ranking.burned) == (sum(row.points for row in ranking.rows), 0)

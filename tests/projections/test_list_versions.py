@@ -220,14 +220,24 @@ def test_moved_start_changes_later_games(ratings, fill_ledger):
         *build_rulesets(), build_battle_event("g1", LAST_OF_2009), build_battle_event("g2", "2010-02-01T20:00:00Z")
     )
     result = ratings(
-        "correct", "g1", "--at", "2010-01-05T20:00Z", "--reason", "wrong year", "--dry-run", "--format", "json",
+        "correct",
+        "g1",
+        "--at",
+        "2010-01-05T20:00Z",
+        "--reason",
+        "wrong year",
+        "--dry-run",
+        "--format",
+        "json",
         db=str(ledger.url.database),
-    )  # fmt: skip
+    )
 
     changes = json.loads(result.stdout)["changes"]
     assert {row["player"]: (row["before"], row["after"]) for row in changes} == {
-        "A": ("10", "6"), "M": ("8", "6"), "B": ("-4", "0"),
-    }  # fmt: skip
+        "A": ("10", "6"),
+        "M": ("8", "6"),
+        "B": ("-4", "0"),
+    }
 
 
 def build_monthly_version(version, since, **params):
@@ -283,8 +293,9 @@ def test_named_version_scores_and_ranks_all_games(fill_ledger):
     ledger = fill_ledger(build_monthly_version("old", "1900-01-01"), new, *build_games(1, 2))
 
     assert load_list(ledger, rules="catan-monthly@new") == (
-        "catan-monthly@new", [(1, "anna", "20", 2), (2, "ben", "4", 1)],
-    )  # fmt: skip
+        "catan-monthly@new",
+        [(1, "anna", "20", 2), (2, "ben", "4", 1)],
+    )
 
 
 def test_last_published_version_wins_a_tie(fill_ledger):
@@ -319,8 +330,10 @@ def test_versions_of_a_ruleset_may_use_different_rules(ratings, fill_ledger):
     result = ratings("rules", "list", "--format", "json", db=str(fill_ledger(*build_rulesets()).url.database))
 
     assert {row["version"]: row["rule"] for row in json.loads(result.stdout)} == {
-        "youplay-wsim@v0": "blue-max/1", "youplay-wsim@v1": "wooden-ships/1", "youplay-wsim@v2": "wooden-ships/1",
-    }  # fmt: skip
+        "youplay-wsim@v0": "blue-max/1",
+        "youplay-wsim@v1": "wooden-ships/1",
+        "youplay-wsim@v2": "wooden-ships/1",
+    }
 
 
 UNFIT_YEARS = {

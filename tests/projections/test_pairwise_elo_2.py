@@ -34,9 +34,14 @@ def build_params(**params: Any) -> Any:
 
 
 def build_columns(
-    places: list[int], scores: list[int] | None = None, *, home: list[int] | None = None,
-    team: list[int] | None = None, games: list[int] | None = None, weight: int = NONE,
-) -> list[list[int]]:  # fmt: skip
+    places: list[int],
+    scores: list[int] | None = None,
+    *,
+    home: list[int] | None = None,
+    team: list[int] | None = None,
+    games: list[int] | None = None,
+    weight: int = NONE,
+) -> list[list[int]]:
     """Return the columns of a game."""
     n = len(places)
     return [places, [0] * n, team or [NONE] * n, home or [0] * n, scores or [NONE] * n, games or [0] * n, [weight] * n]
@@ -70,7 +75,7 @@ def rate_game(ratings: list[str | int], columns: list[list[int]], **params: Any)
         (build_columns([1, 2, 3]), {"k": 30}, ["15", "0", "-15"]),
         (build_columns([1, 2, 1, 2], team=[0, 1, 0, 1]), {"k": 30}, ["15", "-15", "15", "-15"]),
     ],
-)  # fmt: skip
+)
 def test_examples_by_hand(columns: list[list[int]], params: dict[str, Any], changes: list[str]) -> None:
     """Players with 1500 each get the hand-computed changes for margins, home advantage, K, weights, teams and several
     sides.
@@ -250,10 +255,13 @@ def test_extreme_ratings_can_be_rated() -> None:
         (build_columns([1, 1], team=[3, 3]), {}, "all players are on one side"),
         (build_columns([1, 2], [NONE, 3]), NFL, 'a score is missing; margin = "ln" needs the scores of all sides'),
         (build_columns([1, 2], weight=-1), {}, "numbers.weight is -1; it must be from 0 to 100"),
-        ([[1, 1], [1, 2], *build_columns([1, 1])[2:]], {},
-         "a seat changed hands and both its players would count; the rule takes one player per seat"),
+        (
+            [[1, 1], [1, 2], *build_columns([1, 1])[2:]],
+            {},
+            "a seat changed hands and both its players would count; the rule takes one player per seat",
+        ),
     ],
-)  # fmt: skip
+)
 def test_games_that_cannot_be_scored_are_rejected(
     columns: list[list[int]], params: dict[str, Any], reason: str
 ) -> None:
@@ -377,9 +385,13 @@ def test_published_nba_ratings_are_reproduced() -> None:
 
 
 def enter_season(
-    name: str, season: str, ratings: dict[str, int], last_season: dict[str, str],
-    succession: dict[tuple[str, str], dict[str, str]], constants: Any,
-) -> None:  # fmt: skip
+    name: str,
+    season: str,
+    ratings: dict[str, int],
+    last_season: dict[str, str],
+    succession: dict[tuple[str, str], dict[str, str]],
+    constants: Any,
+) -> None:
     """Give a team its rating for a new season: its own, its predecessor's, or a seed."""
     assert RULE.new_season is not None
     origin = succession.get((season, name))

@@ -158,8 +158,9 @@ def test_open_periods_close_now_with_the_games_played_so_far(period_ledger: tupl
             as_of = f"{day - timedelta(days=1)}"
             standings, closed = ledger.at(as_of).standings("by-period"), ledger.at(as_of, close_now=True)
             assert (standings.games, closed.standings("by-period").games) == (
-                len(before) - standings.period.open_games, len(before),
-            )  # fmt: skip
+                len(before) - standings.period.open_games,
+                len(before),
+            )
             assert closed.standings("by-period").period == replace(standings.period, closed_now=True)
             assert sum(row.change for row in closed.history("by-period", "anna").rows) + 1500 == next(
                 (row.points for row in closed.standings("by-period").rows if row.player == "anna"), 1500
@@ -289,8 +290,13 @@ def test_causes_of_a_change_sum_exactly(period_ledger: tuple[str, Games, str]) -
     _, players = games[-30]
     assert run_command("correct", f"g{len(games) - 30}", *reversed(players), "--reason", "wrong", db=name) == 0
     middle, change_count = int(games[75][0].timestamp()) * 1_000_000, 0
-    pairs = [((middle, 152), (None, 152)), ((None, 152), (middle, 152)), ((None, 151), (None, 152)),
-             ((None, 60), (None, 152)), ((middle, 100), (None, 152))]  # fmt: skip
+    pairs = [
+        ((middle, 152), (None, 152)),
+        ((None, 152), (middle, 152)),
+        ((None, 151), (None, 152)),
+        ((None, 60), (None, 152)),
+        ((middle, 100), (None, 152)),
+    ]
     with open_for_reading(name) as connection:
         for player in ("anna", "ben", "cleo"):
             for sides in pairs:

@@ -107,9 +107,15 @@ def test_players_of_seat_get_its_points():
     assert change == [6 * RULE.scale, 2 * RULE.scale, 2 * RULE.scale, 0]
 
 
-@pytest.mark.parametrize(("seats", "reason"), [
-    (2, None), (8, None), (9, "placement points are defined for 2 to 8 players; this game has 9"), (40, "game has 40"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seats", "reason"),
+    [
+        (2, None),
+        (8, None),
+        (9, "placement points are defined for 2 to 8 players; this game has 9"),
+        (40, "game has 40"),
+    ],
+)
 def test_games_need_2_to_8_seats(seats, reason):
     """Only games of 2 to 8 seats can be scored."""
     refusal = RULE.check(2, build_columns([1, 2], seats), PARAMS)
@@ -204,6 +210,10 @@ def test_league_table_sums_the_points(ledger_url):
 
     ranking = rank_stream(stream)
     assert [(row.rank, row.player, exact(row.points, RULE.scale), row.games) for row in ranking.rows] == [
-        (1, "anna", "24", 2), (2, "ben", "21", 2), (3, "cleo", "9", 2), (4, "dora", "8", 3), (5, "emil", "0", 2),
-    ]  # fmt: skip
+        (1, "anna", "24", 2),
+        (2, "ben", "21", 2),
+        (3, "cleo", "9", 2),
+        (4, "dora", "8", 3),
+        (5, "emil", "0", 2),
+    ]
     assert (ranking.games, ranking.minted, ranking.burned) == (3, (40 + 20 + 2) * RULE.scale, 0)

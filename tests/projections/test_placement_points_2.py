@@ -111,9 +111,12 @@ def test_examples_by_hand(columns, values, points):
 def test_explanations_give_value_of_place_and_reasons():
     """An explanation gives the value of a place, and every reason that changes it."""
     columns = make_board(
-        (1, 0, {"guest": 1}), (2, LEFT, {"percent": 50}), (2, SUBSTITUTE, {"percent": 50, "fastest_lap": 1}),
-        (3, 0, {"percent": 50, "pole": 1, "other_points": 420}), (4, LEFT, {}),
-    )  # fmt: skip
+        (1, 0, {"guest": 1}),
+        (2, LEFT, {"percent": 50}),
+        (2, SUBSTITUTE, {"percent": 50, "fastest_lap": 1}),
+        (3, 0, {"percent": 50, "pole": 1, "other_points": 420}),
+        (4, LEFT, {}),
+    )
     values = POINTS | {"bonus": {"fastest_lap": 1, "pole": 1}, "bonus_places": 1}
 
     assert describe_terms(columns, values) == [
@@ -141,14 +144,17 @@ def test_explanations_give_value_of_place_and_reasons():
     assert none[0] == [("place 1", "0", "shared by 2, so without points")]
 
 
-@pytest.mark.parametrize(("numbers", "reason"), [
-    ({"fastest_lap": 2}, "numbers.fastest_lap is 2; it must be from 0 to 1"),
-    ({"pole": -1}, "numbers.pole is -1"),
-    ({"guest": 7}, "numbers.guest is 7"),
-    ({"drivers": 0}, "numbers.drivers is 0; it must be from 1 to 100"),
-    ({"other_points": -1}, "numbers.other_points is -1; it must be from 0 to 840,000,000"),
-    ({"percent": 0}, "numbers.percent is 0; it must be from 1 to 1,000"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    [
+        ({"fastest_lap": 2}, "numbers.fastest_lap is 2; it must be from 0 to 1"),
+        ({"pole": -1}, "numbers.pole is -1"),
+        ({"guest": 7}, "numbers.guest is 7"),
+        ({"drivers": 0}, "numbers.drivers is 0; it must be from 1 to 100"),
+        ({"other_points": -1}, "numbers.other_points is -1; it must be from 0 to 840,000,000"),
+        ({"percent": 0}, "numbers.percent is 0; it must be from 1 to 1,000"),
+    ],
+)
 def test_numbers_out_of_range_are_rejected(numbers, reason):
     """A game with a number out of range cannot be scored, and the reason names the number."""
     params = RULE.params.model_validate(POINTS)
@@ -166,12 +172,15 @@ def test_tie_of_a_shared_seat_needs_the_drivers():
     assert score_game(make_board(*known)) == [Fraction(7, 2), Fraction(7, 2), 7]
 
 
-@pytest.mark.parametrize(("values", "reason"), [
-    ({"points": ["1/11"]}, "params.points: 1/11 is finer than 1/840 of a point"),
-    ({"points": [1_000_001]}, "params.points: must be at most 1,000,000 points, not 1000001"),
-    ({"points": [1], "bonus": {"pole": "1/9"}}, "params.bonus.pole: 1/9 is finer"),
-    ({"points": [1], "substitution": "leaver"}, "params.substitution"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"points": ["1/11"]}, "params.points: 1/11 is finer than 1/840 of a point"),
+        ({"points": [1_000_001]}, "params.points: must be at most 1,000,000 points, not 1000001"),
+        ({"points": [1], "bonus": {"pole": "1/9"}}, "params.bonus.pole: 1/9 is finer"),
+        ({"points": [1], "substitution": "leaver"}, "params.substitution"),
+    ],
+)
 def test_inexact_params_are_rejected(values, reason):
     """Inexact parameters, and a substitution that ignores one player of a seat, are rejected with their key."""
     assert reason in (RULE.refuse_params(RULE.params.model_validate(values), 34) or "")

@@ -35,8 +35,15 @@ RULESETS = {
     "points": 'rule = "placement-points/2"\n[params]\npoints = [3, 1]\n',
 }
 # games in two months and three weeks; alone, dora plays only in the first month and week
-GAMES = ("anna ben 09-01", "ben cleo 09-05", "dora anna 09-05", "cleo=anna 10-07", "anna ben 10-08", "ben cleo 10-16",
-         "anna+cleo ben+dora 10-17")  # fmt: skip
+GAMES = (
+    "anna ben 09-01",
+    "ben cleo 09-05",
+    "dora anna 09-05",
+    "cleo=anna 10-07",
+    "anna ben 10-08",
+    "ben cleo 10-16",
+    "anna+cleo ben+dora 10-17",
+)
 PLAYERS = ("anna", "ben", "cleo", "dora")
 
 
@@ -84,8 +91,10 @@ def load_states(db: str, ladder: str, as_of: str | None = None) -> dict[str, tup
     with open_ledger(db) as ledger:
         ranking = ledger.at(as_of).standings(ladder).ranking
     scales = [column.scale for column in ranking.columns]
-    return {row.player: tuple(Decimal(value) / scale for value, scale in zip(row.state, scales, strict=True))
-            for row in ranking.rows}  # fmt: skip
+    return {
+        row.player: tuple(Decimal(value) / scale for value, scale in zip(row.state, scales, strict=True))
+        for row in ranking.rows
+    }
 
 
 def compute_weight(deviation: Decimal, scale: Decimal) -> Decimal:
@@ -137,8 +146,9 @@ def test_points_at_stake_equal_those_of_the_closed_period(ratings: Ratings, db: 
     """After its month or week closes, a recorded game has given exactly the predicted points, for every result."""
     for ladder, closes in (("glicko-month", "2025-11-30"), ("glicko-2-week", "2025-11-09")):
         prediction = predict(ratings, db, ladder, "dora", "ben", "--as-of", "2025-11-05")
-        for number, (outcome, sides) in enumerate({"win": ("dora", "ben"), "draw": ("dora=ben",),
-                                                   "loss": ("ben", "dora")}.items()):  # fmt: skip
+        for number, (outcome, sides) in enumerate(
+            {"win": ("dora", "ben"), "draw": ("dora=ben",), "loss": ("ben", "dora")}.items()
+        ):
             game_id = f"{ladder}-{number}"
             record(ratings, db, game_id, "11-05", *sides)
             result = ratings("explain", game_id, ladder, "--as-of", closes, "--format", "json", db=db)
@@ -192,10 +202,15 @@ def test_elo_predicts_draws_home_games_and_weights(ratings: Ratings, db: str) ->
     """Win, draw and loss are u, kappa and 1/u, with u of the lead at home; half a weight gives half the points."""
     kappa = Decimal("0.6")
     states = load_states(db, "club-elo")
-    for sides, home in ((("anna", "ben"), None), (("anna", "ben"), "anna"), (("ben", "cleo"), "cleo"),
-                        (("anna+ben", "cleo+dora"), "cleo+dora")):  # fmt: skip
-        means = [sum((states[name][0] for name in side.split("+")), Decimal(0)) / len(side.split("+"))
-                 for side in sides]  # fmt: skip
+    for sides, home in (
+        (("anna", "ben"), None),
+        (("anna", "ben"), "anna"),
+        (("ben", "cleo"), "cleo"),
+        (("anna+ben", "cleo+dora"), "cleo+dora"),
+    ):
+        means = [
+            sum((states[name][0] for name in side.split("+")), Decimal(0)) / len(side.split("+")) for side in sides
+        ]
         lead = means[0] - means[1] + (0 if home is None else 65 if home == sides[0] else -65)
         u = (lead / 800 * Decimal(10).ln()).exp()
         total = u + kappa + 1 / u

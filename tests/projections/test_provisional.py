@@ -62,8 +62,9 @@ def test_games_elsewhere_count_in_every_output(ratings: Ratings, db: str) -> Non
     assert {row["player"]: row["provisional"] for row in rows_of_csv} == {"anna": "False", "ben": "True"}
     exported = ratings("export", "standings", LADDER, db=db)
     assert {row["player"]: row["provisional"] for row in json.loads(exported.stdout)["rows"]} == {
-        "anna": False, "ben": True
-    }  # fmt: skip
+        "anna": False,
+        "ben": True,
+    }
 
 
 def test_cached_traces_count_games_elsewhere(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +145,7 @@ def test_seed_begins_under_the_version_in_force(versions_ledger: str) -> None:
         names[player]: tuple(column[slot] // million for column in trace.states_before)
         for slot, player in reversed([*enumerate(trace.stream.players)])
     }
-    assert before == {
-        "anna": (1700, 40), "ben": (1500, 33), "cleo": (1700, 20), "dora": (1000, 33), "emil": (1000, 20)
-    }  # fmt: skip
+    assert before == {"anna": (1700, 40), "ben": (1500, 33), "cleo": (1700, 20), "dora": (1000, 33), "emil": (1000, 20)}
     with rl.open(versions_ledger) as ledger:
         explained = [
             {player.player: player.before for player in ledger.at().explain("own-k", game_id).players}

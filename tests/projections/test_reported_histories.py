@@ -89,12 +89,17 @@ def check_report(ledger: ratings_ledger.Ledger, log: Log, chance: Random, case_c
             assert sum(map(parse_exact_number, terms)) == parse_exact_number(last), heading
             case_counts["games"] += 1
     case_counts.update(
-        name for name, is_so in (
-            ("reports", True), ("known then and now alike", known_at[0] == known_at[1]), ("at a time", bool(as_of)),
-            ("not on it then", expected[0] is None), ("not on it now", expected[1] is None),
+        name
+        for name, is_so in (
+            ("reports", True),
+            ("known then and now alike", known_at[0] == known_at[1]),
+            ("at a time", bool(as_of)),
+            ("not on it then", expected[0] is None),
+            ("not on it now", expected[1] is None),
             ("under another id", any("under the id" in claim for claim in page.claims)),
-        ) if is_so
-    )  # fmt: skip
+        )
+        if is_so
+    )
 
 
 @pytest.mark.timeout(3_600)

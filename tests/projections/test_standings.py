@@ -267,7 +267,11 @@ def test_leavers_and_substitutes_are_left_out(ratings, ledger_url, fill_ledger):
     assert load_table(ledger) == [(1, "a", 1004, 1), (2, "b", 996, 1)]
     players = explain_game(ratings, ledger_url, "g")["players"]
     assert [(p["player"], p["change"], "why_not" in p) for p in players] == [
-        ("a", "4", False), ("b", "-4", False), ("c", "0", True), ("d", "0", True)]  # fmt: skip
+        ("a", "4", False),
+        ("b", "-4", False),
+        ("c", "0", True),
+        ("d", "0", True),
+    ]
     assert "status abandoned" in players[2]["why_not"]
 
 
@@ -407,5 +411,9 @@ def test_books_as_of_earlier_time_include_its_adjustments(tmp_path):
         assert len(ledger.at().history(ALL, "a").rows) == 3
         balance = ledger.at(as_of="2020-01-03").balance(ALL)
     assert {account.account: account.amount for account in balance.accounts} == {
-        "players": 2050, "start": -2000, "minted": 0, "burned": 0, "adjusted": -50,
-    }  # fmt: skip
+        "players": 2050,
+        "start": -2000,
+        "minted": 0,
+        "burned": 0,
+        "adjusted": -50,
+    }

@@ -107,9 +107,15 @@ def correct_game_of(name: str, log: list[Event], template: Path, folder: Path) -
     right_log = [*log[:number], {**log[number], "data": correction["data"]["game"]}, *log[number + 1 :]]
     at_once = record(folder / "right.db", log, right_log)
     return CorrectedLedger(
-        str(folder / "corrected.db"), ladder, log[number]["data"]["game"], len(log), begin, before,
-        load_ladders(ledger, cached=False), load_ladders(at_once, cached=False),
-    )  # fmt: skip
+        str(folder / "corrected.db"),
+        ladder,
+        log[number]["data"]["game"],
+        len(log),
+        begin,
+        before,
+        load_ladders(ledger, cached=False),
+        load_ladders(at_once, cached=False),
+    )
 
 
 def compute_digests(name: str, ladders: Any) -> dict[str, str]:

@@ -15,10 +15,12 @@ FORMS: list[dict[str, Any]] = [
     {},
     {"ties": "best"},
     {
-        "base": {"2": [7, -7], "4": [90, 45, 0, -135], "5": [40, 20, 0, -20, -40]}, "decay": "1/300", "least": "0.35",
+        "base": {"2": [7, -7], "4": [90, 45, 0, -135], "5": [40, 20, 0, -20, -40]},
+        "decay": "1/300",
+        "least": "0.35",
         "divisor": "64/3",
     },
-]  # fmt: skip
+]
 
 
 def build_params(**params: Any) -> Any:
@@ -126,10 +128,12 @@ def test_ratings_are_within_half_a_unit_of_fractions(form: dict[str, Any]) -> No
         for p, own in enumerate(before[0]):
             own_games = [(seated, columns, seated.index(p)) for seated, columns in games if p in seated]
             total = sum(
-                (compute_points(own, [before[0][player] for player in seated], columns[0][i], columns[2][i], params)
-                 for seated, columns, i in own_games),
+                (
+                    compute_points(own, [before[0][player] for player in seated], columns[0][i], columns[2][i], params)
+                    for seated, columns, i in own_games
+                ),
                 Fraction(0),
-            )  # fmt: skip
+            )
             multiplier = compute_multiplier(own_games[0][1][3][own_games[0][2]], params) if own_games else Fraction(0)
             largest = max(largest, abs(after[0][p] - own - multiplier * total * SCALE))
     assert 0 < largest <= Fraction("0.50001"), float(largest)
@@ -168,10 +172,12 @@ def test_extreme_ratings_count_as_a_million_points() -> None:
     [
         (build_columns([0, 0, 0, 0]), "the game has no places"),
         (build_columns([1, 2]), "there are no bases for 2 players, only for 3 or 4"),
-        ([[1, 2, 3, 3], [3] * 4, [1, 1, 1, 1], [0] * 4, [0, 0, 1, 2]],
-         "a seat changed hands and both its players would count; the rule takes one player per seat"),
+        (
+            [[1, 2, 3, 3], [3] * 4, [1, 1, 1, 1], [0] * 4, [0, 0, 1, 2]],
+            "a seat changed hands and both its players would count; the rule takes one player per seat",
+        ),
     ],
-)  # fmt: skip
+)
 def test_games_that_cannot_be_scored_are_rejected(columns: list[list[int]], reason: str) -> None:
     """A game without data that the rule reads is rejected with the reason."""
     assert RULE.check is not None

@@ -57,9 +57,12 @@ REQUIRED_CASES = [
 ]  # fmt: skip
 # cases that a short run may miss
 REQUIRED_CASES_AT_LENGTH = [
-    "published again under the name of one withdrawn", "refused: still-needed", "refused: version-exists",
-    "refused: event-voided", "refused: players-met",
-]  # fmt: skip
+    "published again under the name of one withdrawn",
+    "refused: still-needed",
+    "refused: version-exists",
+    "refused: event-voided",
+    "refused: players-met",
+]
 
 
 class TimeMachine(RuleBasedStateMachine):
@@ -215,9 +218,12 @@ class TimeMachine(RuleBasedStateMachine):
         # in a record null is absent
         assert [{"rank": None, **row} for event in parts for row in event["data"]["rows"]] == expected.answer.to_json()
         members = {
-            "ladder": expected.ladder, "known_at": expected.known_at, "ruleset": expected.answer.ruleset,
-            "digest": expected.answer.digest, "row_count": len(expected.answer.rows),
-        }  # fmt: skip
+            "ladder": expected.ladder,
+            "known_at": expected.known_at,
+            "ruleset": expected.answer.ruleset,
+            "digest": expected.answer.digest,
+            "row_count": len(expected.answer.rows),
+        }
         assert members.items() <= printed.items()
         assert members.items() | {("parts", len(parts)), ("games", expected.answer.games)} <= last["data"].items()
         assert (last["type"], last["position"], printed["position"]) == ("list.published", len(self.log), len(self.log))
@@ -279,11 +285,16 @@ def test_random_ledger_answers_like_naive_ledger(
     run_state_machine_as_test(
         TimeMachine,
         settings=settings(
-            max_examples=1_250 if at_length else 12, stateful_step_count=50, derandomize=not at_length, database=None,
-            deadline=None, phases=[Phase.generate, Phase.shrink] if at_length else [Phase.generate],
-            suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
+            max_examples=1_250 if at_length else 12,
+            stateful_step_count=50,
+            derandomize=not at_length,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink] if at_length else [Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
         ),
-    )  # fmt: skip
+    )
     with capsys.disabled() if at_length else nullcontext():
         print("", *(f"{count:7} {name}" for name, count in sorted(CASES.items())), sep="\n")  # noqa: T201
     assert CASES["steps"] >= (50_000 if at_length else 500)

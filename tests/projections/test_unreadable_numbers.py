@@ -100,9 +100,10 @@ NUMBERS_ALONE = (
 
 
 @pytest.mark.parametrize(
-    ("rules", "code"), [(SCORES_ALONE, "score-too-fine"), (NUMBERS_ALONE, "number-out-of-range")],
+    ("rules", "code"),
+    [(SCORES_ALONE, "score-too-fine"), (NUMBERS_ALONE, "number-out-of-range")],
     ids=["scores alone", "numbers alone"],
-)  # fmt: skip
+)
 def test_rulesets_reject_only_numbers_that_they_read(
     rules: str, code: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:

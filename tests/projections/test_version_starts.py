@@ -56,10 +56,16 @@ def score_wider(n: int, before: Any, columns: Numbers, constants: Numbers, table
 LIFTING = BY_GAME._replace(name="lifting", enter=lift_state, new_season=None, rank_by=None)
 # keeps another number between the two, and has no `enter` function
 WIDER = LIFTING._replace(
-    name="wider", score=score_wider, enter=None, state=(State("points", SCALE), State("wins", 1), State("k", SCALE)),
-    start=lambda params: (params.start * SCALE, 7, params.k * SCALE), shown=(), draw=None, chance=None,
+    name="wider",
+    score=score_wider,
+    enter=None,
+    state=(State("points", SCALE), State("wins", 1), State("k", SCALE)),
+    start=lambda params: (params.start * SCALE, 7, params.k * SCALE),
+    shown=(),
+    draw=None,
+    chance=None,
     age=lambda state, elapsed, constants: (state[0], state[1], min(constants[1], state[2] + elapsed * constants[3])),
-)  # fmt: skip
+)
 LIFTING_BY_PERIOD = BY_PERIOD._replace(name="lifting-period", enter=lift_state, rank_by=None)
 
 
@@ -346,7 +352,7 @@ def test_causes_of_a_change_sum_exactly_across_versions(game_ledger: tuple[str, 
         ((None, head - 60, None), (None, head, None)),
         (to_axes("2010-12-01"), to_axes("2091-01-01")),
         ((None, head, "lifting@1"), (None, head, None)),
-    ]  # fmt: skip
+    ]
     for before, after in sides:
         attribution = attribute_change(name, "lifting", "anna", before, after)
         assert attribution.change == sum(cause.own + cause.ripple for cause in attribution.causes)

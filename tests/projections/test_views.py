@@ -51,9 +51,12 @@ def url(copied: Callable[..., str]) -> str:
 
 
 COORDINATES: list[dict[str, Any]] = [
-    {}, {"as_of": "2024-02-29"}, {"known_at": 20}, {"rules": "club-catan-elo@1"},
+    {},
+    {"as_of": "2024-02-29"},
+    {"known_at": 20},
+    {"rules": "club-catan-elo@1"},
     {"as_of": "2024-01-31", "known_at": 22, "rules": "club-catan-elo@1"},
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow_cases
@@ -64,13 +67,14 @@ def test_results_equal_command_output(url: str, ratings: Ratings, coordinates: d
     with rl.open(url) as ledger:
         view = ledger.at(**coordinates)
         results = {
-            ("standings", LADDER): view.standings(LADDER), ("books", LADDER): view.balance(LADDER),
+            ("standings", LADDER): view.standings(LADDER),
+            ("books", LADDER): view.balance(LADDER),
             ("standings", LADDER, "--player", "ben"): view.standings(LADDER, ["ben"]),
             ("standings", LADDER, "--limit", 1): view.standings(LADDER, limit=1),
             ("history", "anna", LADDER): view.history(LADDER, "anna"),
             ("explain", "g-1", LADDER): view.explain(LADDER, "g-1"),
             ("explain", "anna", LADDER): view.account(LADDER, "anna"),
-        }  # fmt: skip
+        }
         if not coordinates:
             results["standings", LADDER, "--as-published"] = view.published(LADDER)
     check_command_outputs(ratings, url, {(*command, *options): result for command, result in results.items()})
@@ -89,17 +93,25 @@ def test_games_and_events_equal_command_output(url: str, ratings: Ratings) -> No
     assert ratings("void", "g-2", "--reason", "a rehearsal", db=url).exit_code == 0
     with rl.open(url) as ledger:
         view, early, before = ledger.at(), ledger.at(as_of="2024-02-29"), ledger.at(known_at=20)
-        check_command_outputs(ratings, url, {
-            ("games", "--limit", 0): view.games(), ("games", "g-2"): view.games("g-2"),
-            ("games", "--player", "dora", "--game", "club-catan"): view.games(player="dora", game="club-catan"),
-            ("games", "--since", "2024-02-01", "--by", "mira", "--limit", 1):
-                view.games(since="2024-02-01", by="mira", limit=1),
-            ("games", "--as-of", "2024-02-29"): early.games(), ("games", "--known-at", 20): before.games(),
-            ("log", "--limit", 0): view.events(), ("log", "g-2"): view.events("g-2"),
-            ("log", "anna", "--type", "game.recorded"): view.events("anna", types=["game.recorded"]),
-            ("log", "--since", 20, "--by", "mira", "--limit", 2): view.events(since="20", by="mira", limit=2),
-            ("log", "--known-at", 20, "--limit", 1): before.events(limit=1),
-        })  # fmt: skip
+        check_command_outputs(
+            ratings,
+            url,
+            {
+                ("games", "--limit", 0): view.games(),
+                ("games", "g-2"): view.games("g-2"),
+                ("games", "--player", "dora", "--game", "club-catan"): view.games(player="dora", game="club-catan"),
+                ("games", "--since", "2024-02-01", "--by", "mira", "--limit", 1): view.games(
+                    since="2024-02-01", by="mira", limit=1
+                ),
+                ("games", "--as-of", "2024-02-29"): early.games(),
+                ("games", "--known-at", 20): before.games(),
+                ("log", "--limit", 0): view.events(),
+                ("log", "g-2"): view.events("g-2"),
+                ("log", "anna", "--type", "game.recorded"): view.events("anna", types=["game.recorded"]),
+                ("log", "--since", 20, "--by", "mira", "--limit", 2): view.events(since="20", by="mira", limit=2),
+                ("log", "--known-at", 20, "--limit", 1): before.events(limit=1),
+            },
+        )
         assert [game.voided for game in view.games().rows] == [rl.ABSENT, True, rl.ABSENT]
         assert (view.games(limit=1).older, view.events("g-2").rows[0].withdrawn) == (2, False)
 
@@ -110,12 +122,17 @@ def test_rulesets_equal_command_output(url: str, ratings: Ratings) -> None:
     assert ratings("rules", "publish", RULESET, db=url).exit_code == 0
     with rl.open(url) as ledger:
         now, before = ledger.at(), ledger.at(known_at=20)
-        check_command_outputs(ratings, url, {
-            ("rules", "list"): now.rulesets(), ("rules", "list", "--known-at", 20): before.rulesets(),
-            ("rules", "show", "club-catan-elo"): now.ruleset("club-catan-elo"),
-            ("rules", "show", "club-catan-elo@1"): now.ruleset("club-catan-elo@1"),
-            ("rules", "show", "club-catan-elo", "--known-at", 20): before.ruleset("club-catan-elo"),
-        })  # fmt: skip
+        check_command_outputs(
+            ratings,
+            url,
+            {
+                ("rules", "list"): now.rulesets(),
+                ("rules", "list", "--known-at", 20): before.rulesets(),
+                ("rules", "show", "club-catan-elo"): now.ruleset("club-catan-elo"),
+                ("rules", "show", "club-catan-elo@1"): now.ruleset("club-catan-elo@1"),
+                ("rules", "show", "club-catan-elo", "--known-at", 20): before.ruleset("club-catan-elo"),
+            },
+        )
         assert [len(view.ruleset("club-catan-elo").versions) for view in (before, now)] == [1, 2]
 
 
@@ -157,10 +174,15 @@ def test_leagues_equal_command_output(url: str, ratings: Ratings) -> None:
         assert ratings(*created, db=url).exit_code == 0
     with rl.open(url) as ledger:
         view = ledger.at()
-        check_command_outputs(ratings, url, {
-            ("league", "list"): view.leagues(), ("league", "show", "spring"): view.league("spring"),
-            ("league", "unmet", LADDER, "dora"): view.unmet(LADDER, "dora"),
-        })  # fmt: skip
+        check_command_outputs(
+            ratings,
+            url,
+            {
+                ("league", "list"): view.leagues(),
+                ("league", "show", "spring"): view.league("spring"),
+                ("league", "unmet", LADDER, "dora"): view.unmet(LADDER, "dora"),
+            },
+        )
         assert [row.player for row in view.unmet(LADDER, "dora").rows] == ["ben", "cleo"]
         assert (view.league("spring").state, view.league("spring").ladder) == (
             "0 of 8 players",
@@ -185,10 +207,15 @@ def test_clocks_equal_command_output(url: str, ratings: Ratings) -> None:
     assert ratings("import", "-", db=url, input="\n".join(lines)).exit_code == 0
     with rl.open(url) as ledger:
         view = ledger.at()
-        check_command_outputs(ratings, url, {
-            ("clock", "show", "c-1"): view.clock("c-1"), ("clock", "show", "c-1", "--at", 7): view.clock("c-1", 7),
-            ("clock", "explain", "c-1", "anna"): view.clock_of("c-1", "anna"),
-        })  # fmt: skip
+        check_command_outputs(
+            ratings,
+            url,
+            {
+                ("clock", "show", "c-1"): view.clock("c-1"),
+                ("clock", "show", "c-1", "--at", 7): view.clock("c-1", 7),
+                ("clock", "explain", "c-1", "anna"): view.clock_of("c-1", "anna"),
+            },
+        )
 
 
 @pytest.mark.slow
@@ -223,9 +250,10 @@ def test_streamed_results_equal_exported_lines(url: str, ratings: Ratings, coord
     with rl.open(url) as ledger:
         view = ledger.at(**coordinates)
         streams = {
-            ("standings",): view.every_standings(), ("standings", LADDER): view.every_standings([LADDER]),
+            ("standings",): view.every_standings(),
+            ("standings", LADDER): view.every_standings([LADDER]),
             ("changes", LADDER): view.changes(LADDER),
-        }  # fmt: skip
+        }
         for command, results in streams.items():
             exported = ratings("export", *command, *options, db=url)
             lines = [json.loads(line) for line in exported.stdout.splitlines()]
@@ -242,8 +270,10 @@ def test_results_are_exact_and_frozen(url: str) -> None:
     assert (sum(row.points for row in standings.rows), balance.sum) == (amounts["players"], 0)
     assert (amounts["adjusted"], amounts["start"]) == (-10, -4000)
     assert all(isinstance(row.points, Fraction) for row in standings.rows)
-    assert [row.occurred_at for row in history.rows] == [datetime(2024, 1, 5, 20, tzinfo=UTC),
-                                                        datetime(2024, 2, 5, 20, tzinfo=UTC)]  # fmt: skip
+    assert [row.occurred_at for row in history.rows] == [
+        datetime(2024, 1, 5, 20, tzinfo=UTC),
+        datetime(2024, 2, 5, 20, tzinfo=UTC),
+    ]
     assert history.at.as_of_datetime == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(FrozenInstanceError):
         standings.rows[0].points = Fraction(0)  # type: ignore[misc]
@@ -376,7 +406,7 @@ def test_odd_arguments_raise_only_documented_exceptions(url: str, store_kind: st
             for owner in (view, ledger)
             for name in dir(owner)
             if not name.startswith("_") and name not in METHODS_OF_RESULTS and inspect.ismethod(getattr(owner, name))
-        ]  # fmt: skip
+        ]
         assert len(methods) > 40
         odd_values = ODD_VALUES if at_length or store_kind == "sqlite" else ODD_VALUES[::5]
         for method in methods:
@@ -400,8 +430,9 @@ def test_python_dates_and_times_equal_their_text(url: str) -> None:
     """A date or a time with a zone means the same as its text, and a limit that is text is called no whole number."""
     with rl.open(url) as ledger:
         for value, text in (
-            (date(2024, 2, 29), "2024-02-29"), (datetime(2024, 2, 29, 12, tzinfo=UTC), "2024-02-29T12:00:00Z"),
-        ):  # fmt: skip
+            (date(2024, 2, 29), "2024-02-29"),
+            (datetime(2024, 2, 29, 12, tzinfo=UTC), "2024-02-29T12:00:00Z"),
+        ):
             assert ledger.at(as_of=value).standings(LADDER) == ledger.at(as_of=text).standings(LADDER)
         now = ledger.head.recorded_at
         assert len(ledger.at(known_at=datetime.fromtimestamp(now / 10**6 + 1, UTC)).games().rows) == len(GAMES)
@@ -500,8 +531,11 @@ def test_proposal_predicts_what_its_commit_changes(url: str, ratings: Ratings) -
     """A proposal lists its changes before it writes anything, and its commit makes exactly these changes."""
     with rl.open(url) as ledger:
         before, head = ledger.at().standings(LADDER), ledger.head
-        game = {"game_id": "g-4", "game": "club-catan", "participants": [
-            {"player": "emil", "place": 1}, {"player": "anna", "place": 2}]}  # fmt: skip
+        game = {
+            "game_id": "g-4",
+            "game": "club-catan",
+            "participants": [{"player": "emil", "place": 1}, {"player": "anna", "place": 2}],
+        }
         plan = ledger.propose([game, build_void("g-2")], "mira")
         assert (plan.rejections, plan.result.new_players, ledger.head) == ((), ["emil"], head)
         effects = {effect.player: effect.after for effect in plan.impact().changes}

@@ -30,8 +30,11 @@ Columns = list[list[int]]
 
 def lay_out_game(sides: Sequence[Side], places: Sequence[int], random: Random | None = None) -> tuple[Columns, Columns]:
     """Return states and columns of these sides, the players shuffled by `chance`; without teams if all play alone."""
-    seats = [(int(Decimal(mu) * 10**6), int(Decimal(sigma) * 10**6), places[side], side)
-             for side, players in enumerate(sides) for mu, sigma in players]  # fmt: skip
+    seats = [
+        (int(Decimal(mu) * 10**6), int(Decimal(sigma) * 10**6), places[side], side)
+        for side, players in enumerate(sides)
+        for mu, sigma in players
+    ]
     if random is not None:
         random.shuffle(seats)
     mu, sigma, place, team = map(list, zip(*seats, strict=True))

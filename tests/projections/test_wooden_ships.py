@@ -279,7 +279,7 @@ def test_result_from_7150_is_explained():
 
     assert explain_event(build_battle("A 2 1 0 30", "B 2 2 0 10, C 1 1"), CURRENT_PARAMS, ["B", "C"])[1] == (
         "overwhelming victory of the side against B and C"
-    )  # fmt: skip
+    )
 
 
 def score_naively(event, version):

@@ -10,11 +10,16 @@ from oracle.rulesets import build_version, find_ladder_name
 from oracle.times import find_first_instant, parse_instant
 
 NAMES_OF_ORACLE_CASES = {
-    "late game": "late game", "second correction": "corrected twice", "correction of date": "date corrected",
-    "correction to another ladder": "corrected to another ladder", "void of a void": "void of a void",
-    "merge with games on both sides": "rename that merges", "void of points.adjusted": "adjustment withdrawn",
-    "void of ruleset.published": "rule version withdrawn", "void of list.published": "list withdrawn",
-}  # fmt: skip
+    "late game": "late game",
+    "second correction": "corrected twice",
+    "correction of date": "date corrected",
+    "correction to another ladder": "corrected to another ladder",
+    "void of a void": "void of a void",
+    "merge with games on both sides": "rename that merges",
+    "void of points.adjusted": "adjustment withdrawn",
+    "void of ruleset.published": "rule version withdrawn",
+    "void of list.published": "list withdrawn",
+}
 
 
 def count_cases(log: Log) -> Counter[str]:
@@ -23,8 +28,11 @@ def count_cases(log: Log) -> Counter[str]:
     counts = Counter({name: oracle_counts[oracle_name] for oracle_name, name in NAMES_OF_ORACLE_CASES.items()})
     counts["tie in played time"] = count_ties(log)
     for event in log:
-        subject_types = [earlier["type"] for earlier in log[: event["position"] - 1] if earlier["data"].get("game_id")
-                 == event["data"].get("game_id")]  # fmt: skip
+        subject_types = [
+            earlier["type"]
+            for earlier in log[: event["position"] - 1]
+            if earlier["data"].get("game_id") == event["data"].get("game_id")
+        ]
         counts["void of a corrected game"] += event["type"] == "game.voided" and "game.corrected" in subject_types
         counts["reinstated after a correction"] += (
             event["type"] == "game.reinstated" and "game.corrected" in subject_types
@@ -59,9 +67,10 @@ def count_version_cases(log: Log) -> Counter[str]:
         counts["prospective version"] += any(at < since for at in end_times) and has_later_games(log, event, since)
         counts["equal effective dates"] += day in [data.get("effective_from") for data in published]
         counts["published again under the name of one withdrawn"] += event["data"]["version"] in [
-            e["data"]["version"] for e in before
+            e["data"]["version"]
+            for e in before
             if e["type"] == "ruleset.published" and e["data"]["id"] == event["data"]["id"]
-        ]  # fmt: skip
+        ]
     for event in select_live(log, "ruleset.published"):
         if event["data"]["id"] == "catan-monthly" and event["data"].get("effective_from"):
             counts["rule change mid-period"] += splits_list(log, event)
@@ -71,9 +80,10 @@ def count_version_cases(log: Log) -> Counter[str]:
 def has_later_games(log: Log, event: Event, since: datetime) -> bool:
     """Tell whether games from the time of a version are recorded after its publication."""
     return any(
-        parse_instant(e["occurred_at"]) >= since for e in log[event["position"] :]
+        parse_instant(e["occurred_at"]) >= since
+        for e in log[event["position"] :]
         if e["type"] == "game.recorded" and e["data"]["game"] in event["data"]["scope"]["game"]
-    )  # fmt: skip
+    )
 
 
 def splits_list(log: Log, event: Event) -> bool:

@@ -28,10 +28,18 @@ DATES = [
 ]  # fmt: skip
 ADJUSTED = ["galactic-points", "catan-elo/basic", "catan-elo/seafarers"]
 LADDERS = [
-    *ADJUSTED, "galactic-points", "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-monthly/7/basic/2010-03",
-    "catan-monthly/7/basic/2010-02", "catan-monthly/7/basic/2010-04", "catan-monthly/8/basic/2010-03",
-    "catan-monthly/7/seafarers/2010-03", "catan-annual/7/basic/2010", "catan-annual/7/seafarers/2010",
-]  # fmt: skip
+    *ADJUSTED,
+    "galactic-points",
+    "catan-elo/basic",
+    "catan-monthly/7/basic/2010-03",
+    "catan-monthly/7/basic/2010-03",
+    "catan-monthly/7/basic/2010-02",
+    "catan-monthly/7/basic/2010-04",
+    "catan-monthly/8/basic/2010-03",
+    "catan-monthly/7/seafarers/2010-03",
+    "catan-annual/7/basic/2010",
+    "catan-annual/7/seafarers/2010",
+]
 ENDS = [*INSTANTS, "2010-02-28", "2010-03-14", "2010-03-15", "2010-03-27", "2010-03-31", "2010-04-10", "2012-01-01"]
 REASON = "it was wrong"
 
@@ -69,19 +77,25 @@ def draw_magnate_params(world: World) -> Event:
     sizes = world.choose((2, 3, 4, 5), (2, 3, 4, 5), (2, 3, 4))
     rows = {str(n): [0, *(world.chance.randint(5, 40) for _ in range(n - 1))] for n in sizes}
     return {
-        "contributions": rows, "start": world.choose(1000, 1000, 1200, 0), "bonus": world.choose(100, 50, 0),
-        "bonus_seconds": world.choose(600, 300), "dust": world.choose("burn", "winner"),
+        "contributions": rows,
+        "start": world.choose(1000, 1000, 1200, 0),
+        "bonus": world.choose(100, 50, 0),
+        "bonus_seconds": world.choose(600, 300),
+        "dust": world.choose("burn", "winner"),
         "min_games": world.choose(0, 0, 2),
-    }  # fmt: skip
+    }
 
 
 def draw_elo_params(world: World) -> Event:
     """Draw the parameters of a pairwise Elo."""
     k = world.choose({"k_per_pair": 8}, {"k_per_pair": 5}, {"k_per_pair": "7.5"}, {"k_total": 24}, {"k_total": "64/3"})
     return {
-        **k, "start": world.choose(1000, 1000, 1500), "scale": world.choose(400, 200), "rounding": "pair",
+        **k,
+        "start": world.choose(1000, 1000, 1500),
+        "scale": world.choose(400, 200),
+        "rounding": "pair",
         "min_games": world.choose(0, 0, 2),
-    }  # fmt: skip
+    }
 
 
 def draw_month_params(world: World) -> Event:
@@ -89,18 +103,24 @@ def draw_month_params(world: World) -> Event:
     rows = {str(n): sorted((world.chance.randint(0, 9) for _ in range(n)), reverse=True) for n in range(2, 6)}
     gold = world.choose({}, {"gold": [5, 3, 1]}, {"gold": [2, 1, 1, 1, 1], "gold_ties": "pool"})
     return {
-        "points": rows, "score": world.choose("mean", "sum"), "min_games": world.choose(0, 1, 2),
-        "substitution": world.choose("none", "leaver", "substitute", "both"), **gold,
-    }  # fmt: skip
+        "points": rows,
+        "score": world.choose("mean", "sum"),
+        "min_games": world.choose(0, 1, 2),
+        "substitution": world.choose("none", "leaver", "substitute", "both"),
+        **gold,
+    }
 
 
 def draw_year_params(world: World) -> Event:
     """Draw the parameters of an annual list."""
     return {
-        "of": "catan-monthly", "months": world.choose(1, 2, 4), "missing": world.choose(150, 3),
-        "cap_at_missing": world.one_in(2), "account": world.choose("premium", "premium", None),
+        "of": "catan-monthly",
+        "months": world.choose(1, 2, 4),
+        "missing": world.choose(150, 3),
+        "cap_at_missing": world.one_in(2),
+        "account": world.choose("premium", "premium", None),
         "any_account": world.choose([], ["basic"]),
-    }  # fmt: skip
+    }
 
 
 PARAMS: dict[str, tuple[str, list[str], Callable[[World], Event]]] = {
@@ -128,18 +148,26 @@ def draw_version(world: World, ruleset_id: str, name: str, since: str | None) ->
     """Draw a version of a ruleset."""
     rule, by, params = PARAMS[ruleset_id]
     return {
-        "id": ruleset_id, "version": name, "rule": rule, "scope": draw_scope(world, ruleset_id),
-        "partition": {"by": by}, "params": params(world), **({"effective_from": since} if since else {}),
-    }  # fmt: skip
+        "id": ruleset_id,
+        "version": name,
+        "rule": rule,
+        "scope": draw_scope(world, ruleset_id),
+        "partition": {"by": by},
+        "params": params(world),
+        **({"effective_from": since} if since else {}),
+    }
 
 
 def build_base_log(seed: int) -> list[Event]:
     """Return the rulesets with which a history begins; no Elo ladder counts games of catan before mid-February."""
     log: list[Event] = []
     for ruleset_id, since in (
-        ("galactic-points", "1900-01-01"), ("catan-elo", "2010-02-14"), ("catan-monthly", "1900-01-01"),
-        ("catan-monthly", "2010-03-01"), ("catan-annual", "1900-01-01"),
-    ):  # fmt: skip
+        ("galactic-points", "1900-01-01"),
+        ("catan-elo", "2010-02-14"),
+        ("catan-monthly", "1900-01-01"),
+        ("catan-monthly", "2010-03-01"),
+        ("catan-annual", "1900-01-01"),
+    ):
         world = World(Random(f"{seed} {len(log)}"), log)
         data = draw_version(world, ruleset_id, f"base-{since}", since)
         log.append(world.build_event("ruleset.published", "2010-01-01T00:00:00Z", **data) | {"position": world.number})
@@ -190,8 +218,14 @@ def draw_game(world: World, game_id: str) -> Event:
     absent = [player for player in one_each.values() if player not in seated]
     if absent and world.one_in(4):
         placed[-1]["status"] = "abandoned"
-        placed.append({"player": absent[0], "place": placed[-1]["place"], "status": "substitute",
-                       "replaces": placed[-1]["player"]})  # fmt: skip
+        placed.append(
+            {
+                "player": absent[0],
+                "place": placed[-1]["place"],
+                "status": "substitute",
+                "replaces": placed[-1]["player"],
+            }
+        )
     labels = {"city": world.choose("7", "7", "7", "8"), "group": world.choose("basic", "basic", "basic", "seafarers")}
     return {"game_id": game_id, "game": "catan", **labels, "participants": placed, **unrated}
 
@@ -325,9 +359,10 @@ def propose_invalid(world: World) -> Event:
     """Propose an event that is mostly rejected, because its subject is needed, in use, unknown or voided already."""
     published = select_live(world.log, "ruleset.published")
     needed = [
-        event["id"] for event in published
+        event["id"]
+        for event in published
         if "still-needed" in list_refusals(world.log, build_void(world, [event["id"]]))
-    ]  # fmt: skip
+    ]
     voided_ids = [root for root, void_ids in group_voids(world.log).items() if len(void_ids) % 2]
     used_ruleset = world.choose(*published)["data"] if published else {}
     player_ids = sorted(set().union(*map(list_named_players, world.log))) or PLAYERS

@@ -33,17 +33,23 @@ class Response(NamedTuple):
 
 
 def get(
-    pages: Application, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
+    pages: Application,
+    address: str,
+    headers: Mapping[str, str] | None = None,
+    method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
-) -> Response:  # fmt: skip
+) -> Response:
     """Return the response to a request for an address with its query; append the ASGI messages to `sent`."""
     return asyncio.run(get_async(pages, address, headers, method, sent))
 
 
 async def get_async(
-    pages: Application, address: str, headers: Mapping[str, str] | None = None, method: str = "GET",
+    pages: Application,
+    address: str,
+    headers: Mapping[str, str] | None = None,
+    method: str = "GET",
     sent: list[dict[str, Any]] | None = None,
-) -> Response:  # fmt: skip
+) -> Response:
     """Return the response, for callers within a running loop."""
     path, _, query = address.partition("?")
     sent = [] if sent is None else sent
@@ -56,9 +62,13 @@ async def get_async(
 
     request_headers = {"host": "localhost:8000", **(headers or {})}
     scope = {
-        "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in request_headers.items()],
-    }  # fmt: skip
+    }
     await pages(scope, receive, send)
     begun, *bodies = sent
     response_headers = {name.decode(): value.decode("ascii") for name, value in begun["headers"]}
@@ -66,17 +76,23 @@ async def get_async(
 
 
 def serve(
-    url: str, title: str = "Ratings", names: Mapping[str, str] | None = None, hosts: Collection[str] = ("localhost",),
+    url: str,
+    title: str = "Ratings",
+    names: Mapping[str, str] | None = None,
+    hosts: Collection[str] = ("localhost",),
     **options: Any,
-) -> Pages:  # fmt: skip
+) -> Pages:
     """Return the pages of a ledger on a server."""
     return Pages(url, Site(title, names or {}), hosts, **options)
 
 
 def write_pages(
-    ledger: str | ratings_ledger.Ledger, folder: Path, title: str = "Ratings", names: Mapping[str, str] | None = None,
+    ledger: str | ratings_ledger.Ledger,
+    folder: Path,
+    title: str = "Ratings",
+    names: Mapping[str, str] | None = None,
     **options: Any,
-) -> site.SiteSummary:  # fmt: skip
+) -> site.SiteSummary:
     """Write the pages of a ledger, open or named by its URL, into a folder, or bring them up to date."""
     with ratings_ledger.open(ledger) if isinstance(ledger, str) else nullcontext(ledger) as opened:
         return site.write_site(opened, folder, Site(title, names or {}, ".html"), **options)

@@ -28,8 +28,10 @@ def account(page: str) -> list[list[str]]:
     """The rows of a page's account, as texts."""
     table = page.partition('<table class="account">')[2].partition("</table>")[0]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
-    return [[" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
-            for row in rows]  # fmt: skip
+    return [
+        [" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
+        for row in rows
+    ]
 
 
 def value(text: str) -> float:
@@ -97,7 +99,8 @@ def test_charts_lead_to_lines_of_earlier_games(url: str, ratings: Ratings, tmp_p
     name = f"players/ben/{LADDER}.html"
     found = {urlsplit(urljoin(f"http://site/{name}", link)) for link in Links(files[name]).links if "#game-" in link}
     assert {(target.path[1:], target.fragment) for target in found} == {
-        (name, "game-g-6"), *((f"players/ben/{LADDER}/_games.html", f"game-g-{n}") for n in (1, 2, 3, 5)),
-    }  # fmt: skip
+        (name, "game-g-6"),
+        *((f"players/ben/{LADDER}/_games.html", f"game-g-{n}") for n in (1, 2, 3, 5)),
+    }
     for target in found:
         assert target.fragment in Links(files[target.path[1:]]).ids

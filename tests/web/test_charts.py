@@ -34,16 +34,19 @@ def parse_evening(text: str) -> datetime:
     return datetime.fromisoformat(f"{text}T19:30:00+00:00")
 
 
-MIRA = Series("mira", [
-    Point(parse_evening("2024-10-18"), Fraction(1000), "start"),
-    Point(parse_evening("2024-10-18"), Fraction("967.76"), title="wl-03: 967.76", link="games/wl-03.html"),
-    Point(parse_evening("2024-11-08"), Fraction("985.32"), title="wl-06: 985.32", link="games/wl-06.html"),
-    Point(parse_evening("2024-12-13"), Fraction("1004.65"), title="wl-14: 1,004.65", link="games/wl-14.html"),
-    Point(parse_evening("2024-12-13"), Fraction(3102, 3), title="wl-15: 1,034", link="games/wl-15.html"),
-    Point(parse_evening("2025-01-02"), Fraction("1029.50"), "change", "adjusted: -4.50"),
-    Point(parse_evening("2025-02-28"), Fraction("1042.55"), "published", "published: 1,042.55", "lists/1.html"),
-    Point(parse_evening("2025-04-04"), Fraction("962.82"), title="wl-32: 962.82", link="games/wl-32.html"),
-])  # fmt: skip
+MIRA = Series(
+    "mira",
+    [
+        Point(parse_evening("2024-10-18"), Fraction(1000), "start"),
+        Point(parse_evening("2024-10-18"), Fraction("967.76"), title="wl-03: 967.76", link="games/wl-03.html"),
+        Point(parse_evening("2024-11-08"), Fraction("985.32"), title="wl-06: 985.32", link="games/wl-06.html"),
+        Point(parse_evening("2024-12-13"), Fraction("1004.65"), title="wl-14: 1,004.65", link="games/wl-14.html"),
+        Point(parse_evening("2024-12-13"), Fraction(3102, 3), title="wl-15: 1,034", link="games/wl-15.html"),
+        Point(parse_evening("2025-01-02"), Fraction("1029.50"), "change", "adjusted: -4.50"),
+        Point(parse_evening("2025-02-28"), Fraction("1042.55"), "published", "published: 1,042.55", "lists/1.html"),
+        Point(parse_evening("2025-04-04"), Fraction("962.82"), title="wl-32: 962.82", link="games/wl-32.html"),
+    ],
+)
 
 
 def parse_drawings(chart: str) -> list[Element]:
@@ -214,8 +217,14 @@ def test_date_labels_lie_on_the_scale_of_the_games() -> None:
         first, last = positions["wl-03: 967.76"][0], positions["wl-32: 962.82"][0]
         begin = parse_evening("2024-10-18")
         labels = read_horizontal_axis(drawing)
-        months = {"Nov 2024": "2024-11-01", "Dec": "2024-12-01", "Jan 2025": "2025-01-01", "Feb": "2025-02-01",
-                  "Mar": "2025-03-01", "Apr": "2025-04-01"}  # fmt: skip
+        months = {
+            "Nov 2024": "2024-11-01",
+            "Dec": "2024-12-01",
+            "Jan 2025": "2025-01-01",
+            "Feb": "2025-02-01",
+            "Mar": "2025-03-01",
+            "Apr": "2025-04-01",
+        }
         assert [label for label, _ in labels] in (list(months), ["Nov 2024", "Jan 2025", "Mar"])
         for label, x in labels:
             instant = datetime.fromisoformat(months[label]).replace(tzinfo=UTC)

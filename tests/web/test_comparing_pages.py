@@ -35,9 +35,9 @@ def test_versions_over_the_same_games(pages: Application, url: str, ratings: Rat
     text = re.sub(r"(?m)^version = .*$", 'version = "9"', text)
     text = re.sub(r"(?m)^effective_from = .*$", "effective_from = 2025-06-01", text)
     later.write_text(re.sub(r"(?m)^k_total = 32\b", "k_total = 64", text))
-    expected = json.loads(
-        run_ok(ratings, "whatif", str(later), "--ladder", LADDER, "--format", "json", db=url).stdout
-    )["variants"][0]["ladders"][0]  # fmt: skip
+    expected = json.loads(run_ok(ratings, "whatif", str(later), "--ladder", LADDER, "--format", "json", db=url).stdout)[
+        "variants"
+    ][0]["ladders"][0]
     run_ok(ratings, "rules", "publish", str(later), "--by", "mira", db=url)
     address = f"?a=rules%3Delo-catan%401&b=rules%3Delo-catan%409&ladder={LADDER}"
     (ladder,) = json.loads(get(pages, f"/compare.json{address}").text)["ladders"]

@@ -73,12 +73,14 @@ def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
     numbered = zip(times, [None, 3, 1, 2], [1, 2, 2, 3], strict=True)
     rows = [ratings_ledger.RankChange(None, at, rank, games) for at, rank, games in numbered]
     assert build_rank_line("anna", rows, "date").points == [
-        Point(times[1], Fraction(3), "start"), Point(times[2], Fraction(1), "start"),
+        Point(times[1], Fraction(3), "start"),
+        Point(times[2], Fraction(1), "start"),
         Point(times[3], Fraction(2), "start"),
-    ]  # fmt: skip
+    ]
     assert build_rank_line("anna", rows, "games").points == [
-        Point(2, Fraction(1), "start"), Point(3, Fraction(2), "start"),
-    ]  # fmt: skip
+        Point(2, Fraction(1), "start"),
+        Point(3, Fraction(2), "start"),
+    ]
 
 
 @pytest.mark.slow_cases

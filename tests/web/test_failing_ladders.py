@@ -55,8 +55,11 @@ def test_folder_has_all_other_pages(
     assert [line.partition(" (game")[0] for line in result.stderr.splitlines()] == [
         f"ratings: {ladder}: the rule failed at position 5" for ladder in ("elo-catan/3-4", LADDER)
     ]
-    files = {path.relative_to(tmp_path / "site").as_posix(): path.read_bytes()
-             for path in (tmp_path / "site").rglob("*") if path.is_file()}  # fmt: skip
+    files = {
+        path.relative_to(tmp_path / "site").as_posix(): path.read_bytes()
+        for path in (tmp_path / "site").rglob("*")
+        if path.is_file()
+    }
     pages = [name for name in files if name.startswith(f"ladders/{LADDER}")]
     if broken == "score":
         refused = json.loads(files[f"ladders/{LADDER}.json"])["error"]

@@ -99,7 +99,7 @@ def create_random_history(ratings: Ratings, url: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", mark_long_values(range(4), range(100)))
 def test_imported_random_games_give_same_digests(
     seed: int, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     """After random corrections, voids and renames, the live games give the same digests in another ledger."""
     url = copied_file(create_random_history, seed)
     digests = read_digests(url)

@@ -33,11 +33,16 @@ def made(ratings: Ratings, url: str) -> None:
     run_ok(ratings, "init", db=url)
     active = [
         placed(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
-        for number, player in enumerate(PLAYERS) for evening in range(1, 6)
-    ]  # fmt: skip
+        for number, player in enumerate(PLAYERS)
+        for evening in range(1, 6)
+    ]
     silence = [tick("heartbeat", at, player="ben") for at in range(30_000, 150_000, 30_000)]
-    clock = [tick("started", 0, players=["anna", "ben"]), tick("offered", 5, player="ben", choice="fortune"), *silence,
-             tick("heartbeat", 130_000, player="anna")]  # fmt: skip
+    clock = [
+        tick("started", 0, players=["anna", "ben"]),
+        tick("offered", 5, player="ben", choice="fortune"),
+        *silence,
+        tick("heartbeat", 130_000, player="anna"),
+    ]
     timed = placed("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
     result = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*active, *clock, timed]))
     assert result.exit_code == 0, result

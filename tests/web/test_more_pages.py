@@ -149,8 +149,10 @@ def test_page_of_a_correction_agrees_with_diff(pages: Application, url: str, rat
     )
     expected_changes = {
         (ladder["ladder"], row["player"]): row["change"]
-        for ladder in differences["ladders"] for row in ladder["rows"] if row["change"] not in (None, "0")
-    }  # fmt: skip
+        for ladder in differences["ladders"]
+        for row in ladder["rows"]
+        if row["change"] not in (None, "0")
+    }
     assert {(row["ladder"], row["player"]): row["change"] for row in change_page["rows"]} == expected_changes
     assert change_page["reason"] == "scores <read> wrong"
     assert [listed["ladder"] for listed in change_page["published"]] == [LADDER]
@@ -206,8 +208,10 @@ def import_april_games(ratings: Ratings, url: str, folder: Path) -> None:
     """Import twenty games of April, which count for a monthly list."""
     run_ok(ratings, "rules", "publish", "--shipped", "catan-monthly", "--by", "mira", db=url)
     seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
-    games = [{"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
-             for number in range(20)]  # fmt: skip
+    games = [
+        {"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
+        for number in range(20)
+    ]
     lines = [{"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z", "data": game} for game in games]
     (folder / "games.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     run_ok(ratings, "import", str(folder / "games.jsonl"), "--by", "mira", db=url)
@@ -311,17 +315,27 @@ def test_games_without_possible_other_results_show_none(
         {"player": "Łukasz", "place": 2, "status": "substitute", "replaces": "ben"},
     ]
     games = {
-        "scored": [seat | {"score": 10 - seat["place"]} for seat in seats], "left": with_leaver,
-        "many": [{"player": f"p-{number}", "place": number} for number in range(1, 18)], "grouped": seats,
-    }  # fmt: skip
+        "scored": [seat | {"score": 10 - seat["place"]} for seat in seats],
+        "left": with_leaver,
+        "many": [{"player": f"p-{number}", "place": number} for number in range(1, 18)],
+        "grouped": seats,
+    }
     lines = [
-        {"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z",
-         "data": {"game_id": name, "game": "catan", "group": "basic", "participants": participants}}
+        {
+            "type": "game.recorded",
+            "occurred_at": "2025-04-01T20:00Z",
+            "data": {"game_id": name, "game": "catan", "group": "basic", "participants": participants},
+        }
         for name, participants in games.items()
-    ]  # fmt: skip
+    ]
     whole = {"game_id": "grouped", "game": "catan", "participants": seats}
-    lines.append({"type": "game.corrected", "occurred_at": "2025-04-02T20:00Z",
-                  "data": {"game_id": "grouped", "game": whole, "reason": "no group"}})  # fmt: skip
+    lines.append(
+        {
+            "type": "game.corrected",
+            "occurred_at": "2025-04-02T20:00Z",
+            "data": {"game_id": "grouped", "game": whole, "reason": "no group"},
+        }
+    )
     (tmp_path / "games.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     run_ok(ratings, "import", str(tmp_path / "games.jsonl"), "--by", "mira", db=url)
     run_ok(ratings, "void", "g-4", "--reason", "never played", "--by", "mira", db=url)
@@ -478,10 +492,13 @@ def test_updated_site_equals_new_site(
     )
     decision_options = ("--reason", "so it was", "--by", "mira")
     steps = (
-        ("import", "-"), ("void", "g-5", *decision_options), ("adjust", LADDER, "ben", "5", *decision_options),
+        ("import", "-"),
+        ("void", "g-5", *decision_options),
+        ("adjust", LADDER, "ben", "5", *decision_options),
         ("record", "-q", "--game", "catan", "--game-id", "g-9", "--at", "2025-01-20T20:00Z", "ben", "zoe"),
-        ("reinstate", "g-5", *decision_options), ("publish", LADDER, "--as-of", "2025-03-31", "--by", "mira"),
-    )  # fmt: skip
+        ("reinstate", "g-5", *decision_options),
+        ("publish", LADDER, "--as-of", "2025-03-31", "--by", "mira"),
+    )
     for number, step in enumerate(steps, 1):
         result = ratings(*step, db=url, input=renamed if step[0] == "import" else None)
         assert result.exit_code == 0, result

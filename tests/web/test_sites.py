@@ -111,9 +111,15 @@ def test_every_page_is_linked(game_pages: int, url: str, tmp_path: Path) -> None
 def test_player_outside_a_ladder_has_no_link(ruled_url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game's page names a player who does not count on a ladder without a link to the ladder's page of that
     player."""
-    game = {"game_id": "g-1", "game": "catan", "group": "basic", "city": "Bonn", "participants": [
-        {"player": player, "place": place} for place, player in enumerate(("anna", "ben", "cleo", "emil"), 1)
-    ]}  # fmt: skip
+    game = {
+        "game_id": "g-1",
+        "game": "catan",
+        "group": "basic",
+        "city": "Bonn",
+        "participants": [
+            {"player": player, "place": place} for place, player in enumerate(("anna", "ben", "cleo", "emil"), 1)
+        ],
+    }
     events = [
         {"type": "player.registered", "data": {"player": "emil", "account": "free"}},
         {"type": "game.recorded", "data": game},
@@ -215,8 +221,12 @@ def test_server_and_folder_have_the_same_pages(begin_site: BeginSite, url: str, 
 
 def strip_server_parts(page: str) -> str:
     """Return a page without the forms and lists that a folder does not have, and without the endings of links."""
-    parts = [("<details", "</details>\n"), ('<ul class="axes">', "</ul>\n"), ('<a class="server"', "</a>\n"),
-               ('<section class="server"', "</section>\n")]  # fmt: skip
+    parts = [
+        ("<details", "</details>\n"),
+        ('<ul class="axes">', "</ul>\n"),
+        ('<a class="server"', "</a>\n"),
+        ('<section class="server"', "</section>\n"),
+    ]
     for opening, closing in parts:
         while opening in page:
             before, _, rest = page.partition(opening)
@@ -437,7 +447,7 @@ def test_manifest_cannot_remove_files_elsewhere(begin_site: BeginSite, url: str,
     diary_hash = sha256(b"dear diary").hexdigest()
     manifest["files"] |= dict.fromkeys(
         ["../victim/diary.html", str(victim / "diary.html"), "linked/diary.html"], diary_hash
-    )  # fmt: skip
+    )
     (folder / "MANIFEST.json").write_text(json.dumps(manifest))
     write_site(url, folder)
     assert (victim / "diary.html").read_text() == "dear diary"

@@ -90,8 +90,12 @@ def test_pages_at_other_coordinates_have_words(systems: str) -> None:
     pages, odd = serve(systems, "The club", hosts=["localhost"]), []
     for ladder in LADDERS.values():
         player = "city" if "football" in ladder else "anna"
-        for path in (f"ladders/{ladder}", f"players/{player}/{ladder}", f"players/{player}/{ladder}/_games",
-                     f"players/{player}/{ladder}/_ranks"):  # fmt: skip
+        for path in (
+            f"ladders/{ladder}",
+            f"players/{player}/{ladder}",
+            f"players/{player}/{ladder}/_games",
+            f"players/{player}/{ladder}/_ranks",
+        ):
             for query in ("", "?as_of=2022-05-15", "?as_of=2024-02-15", "?known_at=60"):
                 response = get(pages, f"/{path}{query}")
                 assert response.status in (200, 404), (path, query, response.text)
@@ -107,8 +111,9 @@ def test_changes_without_a_game_have_their_own_words(systems: str) -> None:
     """A new season and a closed period stand in the account and among all games, and are no adjustments."""
     pages = serve(systems, "The club", hosts=["localhost"])
     for ladder, player, words in (
-        (LADDERS["season"], "city", "a new season"), (LADDERS["month"], "anna", "the rating period closed")
-    ):  # fmt: skip
+        (LADDERS["season"], "city", "a new season"),
+        (LADDERS["month"], "anna", "the rating period closed"),
+    ):
         for path in (f"/players/{player}/{ladder}", f"/players/{player}/{ladder}/_games"):
             text = " ".join(text_of(get(pages, path).text).split())
             assert words in text
