@@ -42,6 +42,11 @@ def reads_kind(rule: Rule, kind: str) -> bool:
     return bool({*rule.columns} & {*COLUMNS_OF[kind]})
 
 
+def list_malformed_members(rule: Rule) -> list[str]:
+    """Return the errors in the members of a rule, any of which prevents that the program loads the rule."""
+    return [*registry.find_malformed_members(rule)]
+
+
 def is_installed(name: str) -> bool:
     """Tell whether there is a rule of this name, built in or in a package."""
     return registry.find_rule(name) is not None or name in registry.rule_names()

@@ -7,36 +7,31 @@ from own_rules import (
     bind_ruleset,
     find_ruleset_problems,
     list_built_in_rules,
+    list_malformed_members,
     list_state_rules,
     load_built_in_rule,
     substitute_rule,
+    substitute_rules,
 )
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
-from ratings_ledger.projections.rulesets.registry import find_malformed_members
-from ratings_ledger.projections.rulesets.versions import Version, find_sequel_problem
+import ratings_ledger as rl
 from ratings_ledger.rules import UNITS_MAX, Rule, State
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n[scope]\ngame = ["chess"]\n'
 RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)
 
 
-def bind_rule(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> Version:
-    """Return a valid version with this rule."""
-    substitute_rule(monkeypatch, rule, "own/1")
-    return bind_ruleset(TEXT)
-
-
 @pytest.mark.parametrize("name", [*list_built_in_rules(), *list_state_rules()])
 def test_built_in_rule_has_valid_members(name: str) -> None:
     """The built-in rules meet the requirements for the rules of packages."""
-    assert list(find_malformed_members(load_built_in_rule(name))) == []
+    assert list_malformed_members(load_built_in_rule(name)) == []
 
 
 @pytest.mark.parametrize("rule", [BY_GAME, BY_PERIOD, BY_PERIOD._replace(score=None, explain=None)])  # type: ignore[arg-type]
 def test_rule_with_state_is_accepted(rule: Rule) -> None:
     """A rule with state may score games, periods or both."""
-    assert list(find_malformed_members(rule)) == []
+    assert list_malformed_members(rule) == []
 
 
 @pytest.mark.parametrize(
@@ -69,14 +64,15 @@ def test_rule_with_state_is_accepted(rule: Rule) -> None:
 )  # fmt: skip
 def test_malformed_rule_is_rejected(members: dict[str, Any], message: str) -> None:
     """A rule whose members do not fit together is rejected when it is loaded."""
-    problems = list(find_malformed_members(BY_GAME._replace(**members)))
+    problems = list_malformed_members(BY_GAME._replace(**members))
     assert [problem for problem in problems if problem.startswith(message)], problems
 
 
 def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule with state sets the state of a new player; under other rules it is the ruleset's start."""
-    assert bind_rule(monkeypatch, BY_GAME).start_state == (1500 * SCALE, 40 * SCALE)
-    assert bind_rule(monkeypatch, BY_GAME).start == 1500 * SCALE
+    substitute_rule(monkeypatch, BY_GAME, "own/1")
+    assert bind_ruleset(TEXT).start_state == (1500 * SCALE, 40 * SCALE)
+    assert bind_ruleset(TEXT).start == 1500 * SCALE
     substitute_rule(monkeypatch, load_built_in_rule("placement-points/1"), "own/1")
     assert bind_ruleset(TEXT).start_state == (0,)
 
@@ -101,18 +97,28 @@ def test_invalid_start_is_rejected(start: Any, message: str, monkeypatch: pytest
 
 def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another rule may follow if column 0 keeps its scale, and so does every column with the same name in both."""
-    own, elo = bind_rule(monkeypatch, BY_GAME), bind_rule(monkeypatch, BY_GAME._replace(state=(RATING, DEVIATION)))
-    finer = bind_rule(monkeypatch, BY_GAME._replace(state=(RATING, State("k", 1_000))))
-    coarse = bind_rule(monkeypatch, BY_GAME._replace(scale=1_000, state=(State("rating", 1_000), State("k", SCALE))))
-    assert find_sequel_problem(elo, own) is None
-    assert find_sequel_problem(own, elo) is None
-    for new, message in (
-        (finer, "counts k in 1/1000, but x@1 in 1/1000000"),
-        (coarse, "counts in 1/1000, but x@1 in 1/1000000"),
-    ):
-        problem = find_sequel_problem(new, own)
-        assert problem is not None
-        assert problem.message == f"own-k/1 {message}; all versions of a ruleset must have the same scale"
+    rules = {
+        "own/1": BY_GAME,
+        "other/1": BY_GAME._replace(state=(RATING, DEVIATION)),
+        "finer/1": BY_GAME._replace(state=(RATING, State("k", 1_000))),
+        "coarse/1": BY_GAME._replace(scale=1_000, state=(State("rating", 1_000), State("k", SCALE))),
+    }
+    substitute_rules(monkeypatch, rules)
+    texts = {name: TEXT.replace('"1"', f'"{name[:-2]}"').replace("own/1", name) for name in rules}
+    for first, second in (("own/1", "other/1"), ("other/1", "own/1")):
+        with rl.create(":memory:", rulesets=[texts[first]], by="test") as ledger:
+            assert ledger.publish(texts[second], by="test") == [f"x@{second[:-2]}"]
+    with rl.create(":memory:", rulesets=[texts["own/1"]], by="test") as ledger:
+        for name, message in (
+            ("finer/1", "counts k in 1/1000, but x@own in 1/1000000"),
+            ("coarse/1", "counts in 1/1000, but x@own in 1/1000000"),
+        ):
+            with pytest.raises(rl.Refused) as refusal:
+                ledger.publish(texts[name], by="test")
+            assert refusal.value.code == "partition-changed"
+            assert refusal.value.message == (
+                f"rule: own-k/1 {message}; all versions of a ruleset must have the same scale"
+            )
 
 
 def test_rule_of_periods_needs_a_period(monkeypatch: pytest.MonkeyPatch) -> None:

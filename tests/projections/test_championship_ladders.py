@@ -1,14 +1,10 @@
 """Championships on the ladders of a ledger: classified and unranked drivers, and the effects of corrections."""
 
-import json
-
 import pytest
 from histories import build_ruleset_event, fill, load_ranking
-from own_rules import load_built_in_rule, read_ruleset
+from own_rules import find_ruleset_problems, load_built_in_rule, substitute_rule
 
-from ratings_ledger.projections.replay.classification import _classify_game
-from ratings_ledger.projections.rulesets.versions import bind
-from ratings_ledger.rules import LEAVERS, MISSING, SUBSTITUTE
+import ratings_ledger as rl
 
 CUP = """
 id = "cup"
@@ -81,33 +77,70 @@ def test_unranked_player_is_found_by_any_id(ledger_url, excluded):
     ]  # fmt: skip
 
 
+EQUAL_POINTS = CUP.replace("[8, 5, 3, 1]", "[8]").replace('["places", "last game"]', '["last game"]')
+GUEST, NO_GUEST = {"numbers": {"guest": 1}}, {"numbers": {"guest": 0}}
+# by case: (seats of anna, ben, cleo and dora, their classified places or 0)
 CLASSIFIED = {
-    "all four players": ([1, 2, 2, 4], [0] * 4, [MISSING] * 4, [1, 2, 2, 4]),
-    "leavers are not classified": ([1, 2, 3], [0, LEAVERS[0], LEAVERS[2]], [0] * 3, [1, 0, 0]),
-    "both players of a seat are classified": ([1, 2, 2, 3], [0, LEAVERS[0], SUBSTITUTE, 0], [0] * 4, [1, 2, 2, 3]),
-    "guests are not classified, and later players move up": ([1, 2, 3, 4], [0] * 4, [0, 1, MISSING, 0], [1, 0, 2, 3]),
+    "all four players": ([(1, {}), (2, {}), (2, {}), (4, {})], [1, 2, 2, 4]),
+    "leavers are not classified": (
+        [(1, NO_GUEST), (2, {"status": "abandoned"} | NO_GUEST), (3, {"status": "removed"} | NO_GUEST)],
+        [1, 0, 0],
+    ),
+    "both players of a seat are classified": (
+        [
+            (1, NO_GUEST),
+            (2, {"status": "abandoned"} | NO_GUEST),
+            (2, {"status": "substitute", "replaces": "ben"} | NO_GUEST),
+            (3, NO_GUEST),
+        ],
+        [1, 2, 2, 3],
+    ),
+    "guests are not classified, and later players move up": (
+        [(1, NO_GUEST), (2, GUEST), (3, {}), (4, NO_GUEST)],
+        [1, 0, 2, 3],
+    ),
     "two guests in one seat move later players up by one": (
-        [1, 1, 2],
-        [LEAVERS[1], SUBSTITUTE, 0],
-        [1, 1, 0],
+        [
+            (1, {"status": "surrendered"} | GUEST),
+            (1, {"status": "substitute", "replaces": "anna"} | GUEST),
+            (2, NO_GUEST),
+        ],
         [0, 0, 1],
     ),
 }
 
 
-@pytest.mark.parametrize(("place", "status", "guest", "places"), CLASSIFIED.values(), ids=CLASSIFIED)
-def test_lists_count_places_of_classified_players(place, status, guest, places):
+@pytest.mark.parametrize(("seats", "places"), CLASSIFIED.values(), ids=CLASSIFIED)
+def test_lists_count_places_of_classified_players(seats, places):
     """Lists count places among the classified players, without guests and leavers."""
-    assert _classify_game(place, status, guest) == places
+    race = build_race(1)
+    race["data"]["participants"] = [
+        {"player": player, "place": place, **members}
+        for player, (place, members) in zip(("anna", "ben", "cleo", "dora"), seats, strict=False)
+    ]
+    with rl.create(":memory:", rulesets=[EQUAL_POINTS], by="test") as ledger:
+        ledger.propose([race], by="test").commit()
+        adjustments = [
+            {"ladder": "cup/2024", "player": row.player, "points": str(-row.points), "reason": "only places decide"}
+            for row in ledger.at().standings("cup/2024")
+            if row.points
+        ]
+        events = [
+            {"type": "points.adjusted", "occurred_at": "2024-05-01T12:00:00Z", "data": data} for data in adjustments
+        ]
+        ledger.propose(events, by="test").commit()
+        tie_break = ledger.at().account("cup/2024", "anna").terms[-1].detail
+
+    described = [f"place {place}" if place else "not classified" for place in places]
+    rivals = [f"; {player} {text}" for player, text in zip(("ben", "cleo", "dora"), described[1:], strict=False)]
+    assert tie_break == f"last game: {described[0]}" + "".join(rivals)
 
 
 def test_tie_breaks_by_place_need_a_rule_that_reads_places(monkeypatch):
     """A ruleset with tie-breaks by place is rejected if its rule does not read places."""
     rule = load_built_in_rule("placement-points/2")
-    rule_without_places = rule._replace(columns=tuple(name for name in rule.columns if name != "place"))
-    ruleset = read_ruleset(CUP)
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: rule_without_places)
+    substitute_rule(monkeypatch, rule._replace(columns=tuple(name for name in rule.columns if name != "place")))
 
-    _, problems = bind(ruleset)
-    assert [problem.key for problem in problems] == ["params.tie_breaks"], json.dumps(problems)
-    assert problems[0].message == "these tie-breaks need the column place, which placement-points/2 does not read"
+    (problem,) = find_ruleset_problems(CUP)
+    assert problem.key == "params.tie_breaks"
+    assert problem.message == "these tie-breaks need the column place, which placement-points/2 does not read"

@@ -3,12 +3,18 @@
 import json
 
 import pytest
-from own_rules import bind_ruleset, find_ruleset_problems, find_shipped_text, load_built_in_rule, read_ruleset
+from own_rules import (
+    find_ruleset_problems,
+    find_shipped_text,
+    load_built_in_rule,
+    read_ruleset,
+    reads_kind,
+    substitute_rule,
+)
 
-from ratings_ledger import Ruleset
+import ratings_ledger as rl
+from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import read_data
-from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem
 from ratings_ledger.rules import STATE_RULE_COLUMNS, Rule, State
 
 GOOD_FILE = find_shipped_text("club-catan-elo")
@@ -29,7 +35,7 @@ def build_state_rule(**members: object) -> Rule:
 def state_rule_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rulesets be bound to a rule with state."""
     rule_with_state = build_state_rule(columns=("place", "team", "score", "days_since", "numbers.length"), adds=True)
-    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: rule_with_state)
+    substitute_rule(monkeypatch, rule_with_state)
 
 
 def write_ruleset(members: str = "", table: str = "") -> str:
@@ -51,12 +57,12 @@ def write_ruleset(members: str = "", table: str = "") -> str:
     ],
 )
 def test_rule_with_state_accepts_members(text: str, state_rule_bound: None) -> None:
-    """A rule with state accepts every member, and its columns are those of all game types."""
-    ruleset = read_ruleset(text)
-    version, _ = bind(Ruleset.model_validate(json.loads(json.dumps(ruleset.model_dump(exclude_unset=True)))))
-    assert version is not None
-    assert version.ruleset == ruleset
-    assert find_kinds(version.rule) == [*COLUMNS_OF]
+    """A rule with state accepts every member, which the log keeps, and games of every type."""
+    for kinds in (["placing"], [*GAME_TYPES]):
+        ruleset = read_ruleset(text.replace('kind = ["placing"]', f"kind = {json.dumps(kinds)}"))
+        with rl.create(":memory:", rulesets=[ruleset], by="test") as ledger:
+            assert ledger.at().ruleset(ruleset.id).ruleset == ruleset
+            assert ruleset.scope.kind == kinds
 
 
 BAD_MEMBERS = {
@@ -101,12 +107,8 @@ def test_rule_without_state_rejects_members_without_effect(member: str) -> None:
 def test_unknown_columns_are_rejected_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that needs state, or a number with an invalid name, is rejected with the available alternative."""
     for columns, hint in ((("place", "team"), "tied"), (("numbers.Length",), "numbers.NAME")):
-        variant = build_state_rule(columns=columns)._replace(
-            state=() if "team" in columns else build_state_rule().state
-        )
-        monkeypatch.setattr(
-            "ratings_ledger.projections.rulesets.versions.find_rule", lambda name, variant=variant: variant
-        )
+        state = () if "team" in columns else build_state_rule().state
+        substitute_rule(monkeypatch, build_state_rule(columns=columns)._replace(state=state))
         problems = find_ruleset_problems(GOOD_FILE)
         assert (problems[0].key, "which no game type has" in problems[0].message) == ("rule", True)
         assert hint in problems[0].message
@@ -114,7 +116,9 @@ def test_unknown_columns_are_rejected_with_a_hint(monkeypatch: pytest.MonkeyPatc
 
 def test_columns_of_game_types_have_distinct_names() -> None:
     """No game type has a column with the name of a column of all games."""
-    assert not STATE_RULE_COLUMNS.keys() & {name for columns in COLUMNS_OF.values() for name in columns}
+    rules = [build_state_rule(columns=(name,)) for name in STATE_RULE_COLUMNS]
+    assert [rule.columns for rule in rules for kind in GAME_TYPES if reads_kind(rule, kind)] == []
+    assert reads_kind(build_state_rule(columns=("mates_best",)), "battle")
 
 
 @pytest.mark.parametrize(
@@ -132,9 +136,14 @@ def test_versions_share_periods_seasons_and_entrants(
     old: str, new: str, member: str | None, state_rule_bound: None
 ) -> None:
     """Versions of a ruleset share periods, seasons and entrants; the reading of scores may change."""
-    before, after = (bind_ruleset(write_ruleset(text)) for text in (old, new))
-    problem = find_sequel_problem(after, before)
-    assert (problem and problem.key) == member
+    before, after = write_ruleset(old), write_ruleset(new).replace('version = "1"', 'version = "2"')
+    with rl.create(":memory:", rulesets=[before], by="test") as ledger:
+        if member is None:
+            assert ledger.publish(after, by="test") == ["club-catan-elo@2"]
+            return
+        with pytest.raises(rl.Refused, match=f"^{member}: club-catan-elo@1 has ") as refusal:
+            ledger.publish(after, by="test")
+        assert refusal.value.code == "partition-changed"
 
 
 def test_explicit_defaults_are_not_recorded(state_rule_bound: None) -> None:
