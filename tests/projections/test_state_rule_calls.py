@@ -1,78 +1,127 @@
 """Calls into rules with state: results are checked, and an error of a rule is a failure with file and line."""
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from own_rules import load_built_in_rule
-from state_rules import BY_GAME, BY_PERIOD, SCALE
+import state_rules
+from builders import build_draft, build_event, build_game_draft
+from ledgers import append_drafts, create_ledger
+from own_rules import publish_without_trial, substitute_rules
+from state_rules import SCALE
 
-from ratings_ledger.projections.replay import rule_calls
-from ratings_ledger.projections.replay.rule_calls import PeriodResults, RuleFailure
-from ratings_ledger.projections.rulesets.versions import Version
+import ratings_ledger as rl
 from ratings_ledger.rules import ONE, UNITS_MAX, Rule, Term, units
 
-START = [[1500 * SCALE, 1500 * SCALE, 1900 * SCALE], [40 * SCALE, 20 * SCALE, 10 * SCALE]]
-PLACES = [[1, 2, 2]]
-# player 0 beats player 1 in the first game and loses to player 2 in the second
-PERIOD = PeriodResults(START, [0, 2, 3, 4], [[1, 2, 0, 0], [0, 1, 0, 1], [1, 2, 2, 1], [2, 1, 1, 2]])
+# answers have both numbers
+BY_GAME = state_rules.BY_GAME._replace(shown=("rating", "k"))
+BY_PERIOD = state_rules.BY_PERIOD._replace(shown=("rating", "k"))
+
+START = {"anna": ("1500", "40"), "ben": ("1500", "20"), "cleo": ("1900", "10")}
+STATE = {"anna": ("1600", "12"), "ben": ("1601", "14")}
+# by ladder: rule, members of the ruleset, the players' states, and the games with their days and players
+LADDERS: dict[str, tuple[str, str, dict[str, tuple[str, str]], list[tuple[str, str, str]]]] = {
+    "own": ("own/1", "", START, [("g-1", "2024-01-01", "anna ben=cleo")]),
+    "daily": (
+        "daily/1", 'period = "day"', START, [("d-1", "2024-01-01", "anna ben"), ("d-2", "2024-01-01", "cleo anna")],
+    ),
+    "elo": ("pairwise-elo/1", "params = {k_per_pair = 8}", {}, [("e-1", "2024-01-01", "anna ben")]),
+    "years": (
+        "own/1", "season_by = [1]", STATE, [("y-1", "2023-12-30", "anna ben"), ("y-2", "2024-01-02", "anna ben")],
+    ),
+}  # fmt: skip
 
 
-def bind_rule(rule: Rule, **params: Any) -> Version:
-    """Return a version of a ruleset with this rule."""
-    bound_params = rule.params.model_validate(params)
-    return Version(None, rule, bound_params, rule.prepare(bound_params), None, 1)  # type: ignore[arg-type]
+def write_ruleset(name: str, version: str = "1", since: str = "2000-01-01") -> str:
+    """Return the text of a version of the ruleset with this name, which scores the game of the same name."""
+    rule, members, _, _ = LADDERS[name]
+    return (
+        f'id = "{name}"\nversion = "{version}"\nrule = "{rule}"\neffective_from = {since}\ntime_zone = "UTC"\n'
+        f'{members}\n[scope]\ngame = ["{name}"]\n'
+    )
 
 
-def find_failure(call: Callable[[], Any]) -> str:
-    """Return the message of a failing call; the failure is of the rule of these tests, in this file."""
-    with pytest.raises(RuleFailure) as failure:
-        call()
-    assert failure.value.ladder == "own/all"
-    return str(failure.value)
+def make_ledger(_: Callable[..., Any], url: str) -> None:
+    """Make a ledger with all ladders."""
+    create_ledger(url)
+    with pytest.MonkeyPatch.context() as patch:
+        substitute_rules(patch, {"own/1": BY_GAME, "daily/1": BY_PERIOD})
+        for name in LADDERS:
+            publish_without_trial(url, write_ruleset(name))
+    for name, (_, _, states, games) in LADDERS.items():
+        for player, (rating, k) in states.items():
+            data = {"ladder": name, "player": player, "state": {"rating": rating, "k": k}, "games": 3}
+            append_drafts(url, build_draft(build_event("player.seeded", "2023-01-01T12:00:00Z", **data)))
+        for game_id, day, players in games:
+            append_drafts(url, build_game_draft(game_id, *players.split(), at=f"{day}T12:00:00Z", game=name))
 
 
-def bind_variant(**members: Any) -> Version:
-    """Return a version with a variant of the rule by game."""
-    return bind_rule(BY_GAME._replace(**members))
+pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
-def score_game(version: Version, before: Any = START) -> Any:
-    """Return the minted points and the states after a game."""
-    return rule_calls.score_states(version, "own/all", 7, before, PLACES)
+def ask(
+    db: str, patch: pytest.MonkeyPatch, question: Callable[[rl.Snapshot], Any], rule: Rule = BY_GAME,
+    by_period: Rule = BY_PERIOD, as_of: str | None = None,
+) -> Any:  # fmt: skip
+    """Return the answer to a question about the ledger, whose ladders have these rules."""
+    substitute_rules(patch, {"own/1": rule, "daily/1": by_period})
+    with rl.open(db) as ledger:
+        return question(ledger.at(as_of=as_of))
 
 
-def test_game_changes_every_column_and_mints_the_difference():
+def find_failure(db: str, patch: pytest.MonkeyPatch, question: Callable[[rl.Snapshot], Any], *rules: Rule) -> str:
+    """Return the message of a failing question; the failure is of a ladder of these tests, and in this file."""
+    with pytest.raises((rl.RuleFailed, rl.CannotPredict)) as failure:
+        ask(db, patch, question, *rules)
+    message = re.fullmatch(
+        r"(?:own|daily|years): the rule (?:failed|cannot score this game)( at position \d+ \(game \S+\))?: (.*)",
+        str(failure.value),
+    )
+    assert message is not None, failure.value
+    return message[2]
+
+
+def list_states(view: rl.Snapshot, ladder: str) -> dict[str, tuple[Fraction, Fraction]]:
+    """Return rating and K of every player, in units."""
+    states = {row.player: row.state_exact for row in view.standings(ladder)}
+    return {
+        player: (Fraction(state["rating"]) * SCALE, Fraction(state["k"]) * SCALE)  # type: ignore[index]
+        for player, state in sorted(states.items())
+    }
+
+
+def test_game_changes_every_column_and_mints_the_difference(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A game changes every column, and an unbalanced sum of changes is minted."""
-    minted, after = score_game(bind_rule(BY_GAME))
+    states = ask(db, monkeypatch, lambda view: list_states(view, "own"), as_of="2024-01-01")
+    explained = ask(db, monkeypatch, lambda view: view.explain("own", "g-1"))
     # expected score 1/2 against player 1 and 1/11 against player 2: 20 + 36.36, -10 + 8.18, and -9.09 - 4.09
-    assert [value // SCALE for value in after[0]] == [1556, 1498, 1886]
-    assert after[1] == [36 * SCALE, 18 * SCALE, 10 * SCALE]
-    assert minted == sum(after[0]) - sum(START[0])
+    assert [rating // SCALE for rating, _ in states.values()] == [1556, 1498, 1886]
+    assert [k for _, k in states.values()] == [36 * SCALE, 18 * SCALE, 10 * SCALE]
+    accounts = {account.account: -account.amount * SCALE for account in explained.accounts}
+    assert accounts == {"minted": sum(rating for rating, _ in states.values()) - 4900 * SCALE, "burned": 0}
 
 
-def test_rule_of_contract_1_has_one_column():
+def test_rule_of_contract_1_has_one_column(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule without state is called with its points, and its changes become states."""
-    version = bind_rule(load_built_in_rule("pairwise-elo/1"), k_per_pair=8)
-    columns = [[1, 2], [2, 2]]
-    minted, after = rule_calls.score_states(version, "elo/all", 0, [[1000 * SCALE] * 2], columns)
-    assert (minted, after) == (0, [[1004 * SCALE, 996 * SCALE]])
-    terms = rule_calls.explain_states(version, "elo/all", 0, ["a", "b"], [[1000 * SCALE] * 2], columns, after)
-    assert [[term.amount for term in player_terms] for player_terms in terms] == [[4 * SCALE], [-4 * SCALE]]
+    explained = ask(db, monkeypatch, lambda view: view.explain("elo", "e-1"))
+    assert [(row.player, row.after) for row in explained.players] == [("anna", 1004), ("ben", 996)]
+    assert [[term.amount for term in row.terms] for row in explained.players] == [[4], [-4]]
+    assert [account.amount for account in explained.accounts] == [0, 0]
 
 
-def test_period_is_scored_from_the_states_at_its_start():
-    """A period is scored from the states at its start, and its terms belong to rows."""
-    version = bind_rule(BY_PERIOD)
-    minted, after = rule_calls.score_period_states(version, "own/all", 7, PERIOD)
+def test_period_is_scored_from_the_states_at_its_start(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A period is scored from the states at its start, and its terms belong to games."""
+    explained = ask(db, monkeypatch, lambda view: view.explain("daily", "d-1"))
+    states = ask(db, monkeypatch, lambda view: list_states(view, "daily"), as_of="2024-01-01")
     # 20 - 40/11 for the first player, -10 for the second, 10/11 for the third
-    gains = [Fraction(value - 1500 * SCALE, SCALE).limit_denominator(11) for value in after[0]]
+    gains = [(rating / SCALE - 1500).limit_denominator(11) for rating, _ in states.values()]
     assert gains == [Fraction(180, 11), -10, 400 + Fraction(10, 11)]
-    assert minted == sum(after[0]) - sum(START[0])
-    names = ["anna", "ben", "cleo"]
-    terms = rule_calls.explain_period(version, "own/all", 7, 0, names, PERIOD, after)
-    assert [(row, term.term) for row, term in terms] == [(0, "vs ben"), (1, "vs cleo")]
+    accounts = {account.account: -account.amount * SCALE for account in explained.accounts}
+    assert accounts == {"minted": sum(rating for rating, _ in states.values()) - 4900 * SCALE, "burned": 0}
+    terms = [(term.term, term.game_id) for term in explained.players[0].terms]
+    assert terms == [("vs ben", "d-1"), ("vs cleo", "d-2")]
 
 
 def score_with_index_error(n, before, columns, constants, table, after):
@@ -124,21 +173,23 @@ def add_row(n, before, columns, constants, table, after):
         (lambda *arguments: None, "score returned nothing; a whole number is needed (test_state_rule_calls.py"),
     ],
 )  # fmt: skip
-def test_wrong_score_is_a_failure(function: Any, message: str):
+def test_wrong_score_is_a_failure(db: str, monkeypatch: pytest.MonkeyPatch, function: Any, message: str) -> None:
     """An error in `score` fails the ladder, with the rule's file and line."""
-    assert find_failure(lambda: score_game(bind_variant(score=function))).startswith(message)
+    failure = find_failure(db, monkeypatch, lambda view: view.standings("own"), BY_GAME._replace(score=function))
+    assert failure.startswith(message)
 
 
 @pytest.mark.parametrize("value", [UNITS_MAX, -UNITS_MAX])
-def test_states_may_reach_their_bounds(value: int):
+def test_states_may_reach_their_bounds(db: str, monkeypatch: pytest.MonkeyPatch, value: int) -> None:
     """A state may be the largest number of units, positive or negative."""
-    assert score_game(bind_variant(score=fill(1, value)))[1][1][1] == value
+    rule = BY_GAME._replace(score=fill(1, value), rank_by=None)
+    assert ask(db, monkeypatch, lambda view: list_states(view, "own"), rule, as_of="2024-01-01")["ben"][1] == value
 
 
-def test_wrong_score_of_period_is_a_failure():
+def test_wrong_score_of_period_is_a_failure(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The books of a period are checked like those of a game."""
-    version = bind_rule(BY_PERIOD._replace(score_period=lambda *arguments: -1))
-    message = find_failure(lambda: rule_calls.score_period_states(version, "own/all", 7, PERIOD))
+    rule = BY_PERIOD._replace(score_period=lambda *arguments: -1)
+    message = find_failure(db, monkeypatch, lambda view: view.standings("daily"), BY_GAME, rule)
     assert message.startswith("the books do not balance: score_period minted -1")
 
 
@@ -152,13 +203,10 @@ def test_wrong_score_of_period_is_a_failure():
         ([[Term("x", 0, "", values=((1, 2),))], [], []], "explain returned Term(term='x'"),
     ],
 )
-def test_wrong_explanation_is_a_failure(terms: Any, message: str):
+def test_wrong_explanation_is_a_failure(db: str, monkeypatch: pytest.MonkeyPatch, terms: Any, message: str) -> None:
     """Terms must be terms, and sum to every player's change of column 0."""
-    _, after = score_game(bind_rule(BY_GAME))
-    version = bind_variant(explain=lambda *arguments: terms)
-    names = ["anna", "ben", "cleo"]
-    failure = find_failure(lambda: rule_calls.explain_states(version, "own/all", 7, names, START, PLACES, after))
-    assert failure.startswith(message)
+    rule = BY_GAME._replace(explain=lambda *arguments: terms)
+    assert find_failure(db, monkeypatch, lambda view: view.explain("own", "g-1"), rule).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -170,33 +218,41 @@ def test_wrong_explanation_is_a_failure(terms: Any, message: str):
         ([(-1, Term("x", 1, ""))], "explain_period returned terms that sum to 1, but the change is "),
     ],
 )
-def test_wrong_explanation_of_period_is_a_failure(terms: Any, message: str):
+def test_wrong_explanation_of_period_is_a_failure(
+    db: str, monkeypatch: pytest.MonkeyPatch, terms: Any, message: str
+) -> None:
     """The terms of a period belong to rows of the player, and sum to the period's change."""
-    version = bind_rule(BY_PERIOD._replace(explain_period=lambda *arguments: terms))
-    _, after = rule_calls.score_period_states(version, "own/all", 7, PERIOD)
-    failure = find_failure(lambda: rule_calls.explain_period(version, "own/all", 7, 0, ["a", "b", "c"], PERIOD, after))
+    rule = BY_PERIOD._replace(explain_period=lambda *arguments: terms)
+    failure = find_failure(db, monkeypatch, lambda view: view.explain("daily", "d-1"), BY_GAME, rule)
     assert failure.startswith(message)
 
 
-STATE = (1600 * SCALE, 12 * SCALE)
+def keep_states(n, before, columns, constants, table, after):
+    return 0
 
 
-def test_time_seasons_and_versions_change_a_state():
+IDLE = BY_GAME._replace(score=keep_states)
+PLAIN = IDLE._replace(age=None, new_season=None, enter=None, rank_by=None, provisional=None)
+
+
+def test_time_seasons_and_versions_change_a_state(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time, seasons and versions change a state; a rule without these functions leaves it unchanged."""
-    version, plain = (
-        bind_rule(BY_GAME),
-        bind_variant(age=None, new_season=None, enter=None, rank_by=None, provisional=None),
-    )
-    assert rule_calls.age_state(version, "own/all", 7, STATE, 3) == (1600 * SCALE, 15 * SCALE)
-    assert rule_calls.begin_season(version, "own/all", 7, STATE) == (1550 * SCALE, 12 * SCALE)
-    assert rule_calls.enter_version(version, "own/all", STATE) == (1600 * SCALE, 40 * SCALE)
-    assert rule_calls.age_state(plain, "own/all", 7, STATE, 3) == STATE
-    assert rule_calls.begin_season(plain, "own/all", 7, STATE) == STATE
-    assert rule_calls.enter_version(plain, "own/all", STATE) == STATE
-    assert rule_calls.find_rank_value(version, "own/all", STATE) == 1588 * SCALE
-    assert rule_calls.find_rank_value(plain, "own/all", STATE) == 1600 * SCALE
-    assert [rule_calls.is_provisional(version, "own/all", STATE, games) for games in (4, 5)] == [True, False]
-    assert not rule_calls.is_provisional(plain, "own/all", STATE, 0)
+    substitute_rules(monkeypatch, {"own/1": IDLE})
+    publish_without_trial(db, write_ruleset("years", version="2", since="2024-02-01"))
+    rows = []
+    for rule in (IDLE, PLAIN):
+        for as_of in ("2023-12-30", "2024-01-02", "2024-02-01"):
+            standings = ask(db, monkeypatch, lambda view: view.standings("years"), rule, as_of=as_of)
+            rows.append([(row.player, row.rank, *row.state_exact.values(), row.provisional) for row in standings])
+    assert rows == [
+        # ranked by the rating less K; the seeds have three games, and ratings are provisional for five
+        [("anna", 1, "1600", "12", True), ("ben", 2, "1601", "14", True)],
+        # the second game is in another season, and three days later
+        [("anna", 1, "1550", "15", False), ("ben", 2, "3101/2", "17", False)],
+        # the second version gives everybody the K of a new player
+        [("ben", 1, "3101/2", "40", False), ("anna", 2, "1550", "40", False)],
+        *[[("ben", 1, "1601", "14", False), ("anna", 2, "1600", "12", False)]] * 3,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -211,33 +267,35 @@ def test_time_seasons_and_versions_change_a_state():
         (lambda state, elapsed, constants: (state[0], state[1] // (elapsed - 3)), "ZeroDivisionError: "),
     ],
 )  # fmt: skip
-def test_wrong_state_is_a_failure(age: Any, message: str):
+def test_wrong_state_is_a_failure(db: str, monkeypatch: pytest.MonkeyPatch, age: Any, message: str) -> None:
     """A function that changes a state must return a whole number within bounds for every column."""
-    failure = find_failure(lambda: rule_calls.age_state(bind_variant(age=age), "own/all", 7, STATE, 3))
+    rule = IDLE._replace(age=age, new_season=None)
+    failure = find_failure(db, monkeypatch, lambda view: view.standings("years"), rule)
     assert failure.startswith(message)
     assert "(test_state_rule_calls.py, line " in failure
 
 
-def test_chances_of_players_with_states():
+def test_chances_of_players_with_states(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chances read the columns of states; a draw probability must leave room for both results."""
-    version = bind_rule(BY_GAME)
-    arguments = (version, "own/all", 7, 0, 2, START, PLACES)
-    expected_score = rule_calls.compute_expected_score(*arguments)
+    prediction = ask(db, monkeypatch, lambda view: view.predict("own", ["anna", "cleo"]), IDLE)
+    expected_score = (prediction.sides[0].chance + prediction.draw / 2) * ONE
     assert round(11 * expected_score / ONE, 6) == 1
-    assert rule_calls.compute_draw_probability(*arguments) == expected_score // 2
-    assert rule_calls.compute_draw_probability(bind_variant(draw=None), *arguments[1:]) == 0
-    greedy = bind_variant(draw=lambda i, j, *rest: 2 * expected_score)
-    assert find_failure(lambda: rule_calls.compute_draw_probability(greedy, *arguments[1:])).startswith(
+    assert prediction.draw * ONE == expected_score // 2
+    without_draws = ask(db, monkeypatch, lambda view: view.predict("own", ["anna", "cleo"]), IDLE._replace(draw=None))
+    assert without_draws.draw == 0
+    assert without_draws.sides[0].chance * ONE == expected_score
+    greedy = IDLE._replace(draw=lambda i, j, *rest: 2 * int(expected_score))
+    failure = find_failure(db, monkeypatch, lambda view: view.predict("own", ["anna", "cleo"]), greedy)
+    assert failure.startswith(
         f"draw returned {2 * expected_score}, which is too high for the expected score from chance, {expected_score}"
     )
 
 
-def test_wrong_verdicts_are_failures():
+def test_wrong_verdicts_are_failures(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`rank_by` must return a whole number, and `provisional` True or False."""
-    failure = find_failure(
-        lambda: rule_calls.find_rank_value(bind_variant(rank_by=lambda state, params: 0.5), "own/all", STATE)
-    )
+    rule = BY_GAME._replace(rank_by=lambda state, params: 0.5)
+    failure = find_failure(db, monkeypatch, lambda view: view.standings("own"), rule)
     assert failure.startswith("rank_by returned 0.5; a whole number is needed")
-    unsure = bind_variant(provisional=lambda state, games, params: 1)
-    failure = find_failure(lambda: rule_calls.is_provisional(unsure, "own/all", STATE, 0))
+    unsure = BY_GAME._replace(provisional=lambda state, games, params: 1)
+    failure = find_failure(db, monkeypatch, lambda view: view.standings("own"), unsure)
     assert failure.startswith("provisional returned 1; it must return True or False")
