@@ -39,7 +39,12 @@ def list_state_rules() -> list[str]:
 
 def reads_kind(rule: Rule, kind: str) -> bool:
     """Tell whether a rule reads columns that only games of this kind have."""
-    return bool({*rule.columns} & {*COLUMNS_OF[kind]})
+    return bool({*rule.columns} & {*list_columns_of_kind(kind)})
+
+
+def list_columns_of_kind(kind: str) -> list[str]:
+    """Return the names of the columns that only games of this kind have."""
+    return [*COLUMNS_OF[kind]]
 
 
 def list_malformed_members(rule: Rule) -> list[str]:

@@ -4,14 +4,23 @@ import random
 from collections import Counter
 from typing import Any
 
-from ratings_ledger.ledger.events.game_types import GAME_TYPES, battle, column_values
-from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, derive_numbers
+from kind_games import build_recorded_game, list_columns, list_players
+from own_rules import list_columns_of_kind
+
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, column_values
 
 
 def build_battle(*players: tuple[str, str, int]) -> dict[str, Any]:
     """Return a battle of players with their sides and game points."""
-    participants = [{"player": player, "side": side, "score": score} for player, side, score in players]
-    return {"game_id": "b-1", "game": "blue-max", "kind": "battle", "participants": participants}
+    return build_recorded_game(
+        "blue-max", "battle", [{"player": player, "side": side, "score": score} for player, side, score in players]
+    )
+
+
+def list_best(battle: dict[str, Any]) -> tuple[list[int], list[int]]:
+    """Return the best mates and the best enemies of the players, in the order of their ids."""
+    mates, enemies = list_columns(battle, ["mates_best", "enemies_best"])
+    return mates, enemies
 
 
 def test_every_column_has_its_numbers() -> None:
@@ -19,29 +28,28 @@ def test_every_column_has_its_numbers() -> None:
     chance = random.Random(3)
     for name, kind in GAME_TYPES.items():
         seats = [[{"player": f"p{number}"}] for number in range(max(4, kind.seats[0]))]
-        game = {"game_id": "g-1", "game": "chess", "kind": name, **kind.generate(seats, chance)}
-        numbers = derive_numbers(game)
-        assert numbers.keys() == COLUMNS_OF[name].keys() >= column_values(game).keys()
-        assert {len(values) for values in numbers.values()} <= {len(game["participants"])}
+        data = kind.generate(seats, chance)
+        event = build_recorded_game("chess", name, data.pop("participants"), **data)
+        names = list_columns_of_kind(name)
+        assert {*names} >= column_values(event["data"]).keys()
+        numbers = list_columns(event, names)
+        assert {len(values) for values in numbers} <= {len(list_players(event))}
 
 
 def test_best_mates_and_enemies_of_a_battle() -> None:
     """A player's columns have the best mate, or -1 for a player alone, and the best enemy."""
-    numbers = derive_numbers(
-        build_battle(("anna", "red", 60), ("ben", "blue", 20), ("cleo", "red", 7), ("dora", "blue", 25))
-    )
-    assert (numbers["mates_best"], numbers["enemies_best"]) == ([7, 25, 60, 20], [25, 60, 25, 60])
-    alone = derive_numbers(build_battle(("anna", "red", 5), ("ben", "blue", 7), ("cleo", "blue", 7)))
-    assert (alone["mates_best"], alone["enemies_best"]) == ([-1, 7, 7], [7, 5, 5])
+    battle = build_battle(("anna", "red", 60), ("ben", "blue", 20), ("cleo", "red", 7), ("dora", "blue", 25))
+    assert list_best(battle) == ([7, 25, 60, 20], [25, 60, 25, 60])
+    alone = build_battle(("anna", "red", 5), ("ben", "blue", 7), ("cleo", "blue", 7))
+    assert list_best(alone) == ([-1, 7, 7], [7, 5, 5])
 
 
 def test_leaver_and_substitute_count_as_two_mates() -> None:
     """A leaver and the substitute are two players of a side."""
-    game = build_battle(("anna", "red", 60), ("ben", "blue", 30), ("dora", "blue", 10))
-    game["participants"][1] |= {"status": "surrendered", "units": 2}
-    game["participants"][2] |= {"status": "substitute", "replaces": "ben", "units": 2}
-    battle.check(game)
-    assert derive_numbers(game)["mates_best"] == [-1, 10, 30]
+    battle = build_battle(("anna", "red", 60), ("ben", "blue", 30), ("dora", "blue", 10))
+    battle["data"]["participants"][1] |= {"status": "surrendered", "units": 2}
+    battle["data"]["participants"][2] |= {"status": "substitute", "replaces": "ben", "units": 2}
+    assert list_best(battle)[0] == [-1, 10, 30]
 
 
 def test_random_battles_match_a_naive_count() -> None:
@@ -53,11 +61,11 @@ def test_random_battles_match_a_naive_count() -> None:
             cases["no battle"] += 1
             continue
         players = [(f"p{number}", side, chance.choice([0, 5, 5, 9])) for number, side in enumerate(sides)]
-        numbers = derive_numbers(build_battle(*players))
+        mates_best, enemies_best = list_best(build_battle(*players))
         for index, (name, side, _) in enumerate(players):
             mates = [score for mate, mate_side, score in players if mate_side == side and mate != name]
             enemies = [score for _, other_side, score in players if other_side != side]
-            assert numbers["mates_best"][index] == max(mates, default=-1)
-            assert numbers["enemies_best"][index] == max(enemies)
+            assert mates_best[index] == max(mates, default=-1)
+            assert enemies_best[index] == max(enemies)
             cases["alone" if not mates else "tied" if mates.count(max(mates)) > 1 else "with mates"] += 1
     assert min(cases[name] for name in ("alone", "tied", "with mates")) > 500
