@@ -1,20 +1,26 @@
 """Load built-in rules and shipped rulesets, and substitute a test's own rules for them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ratings_ledger.cli.commands import rule_trials
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.ledger.store import opening
 from ratings_ledger.projections import compiling
+from ratings_ledger.projections.admission import trials
+from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.admission.trials import try_rule
 from ratings_ledger.projections.replay import replay
 from ratings_ledger.projections.rulesets import registry, shipped_rulesets, versions
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.rules import Rule
+from ratings_ledger.rules.testing import Trial
 
 needs_numba = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 SHIPPED = Path(__file__).parents[1] / "projections" / "shipped"
@@ -77,6 +83,24 @@ def compile_every_rule(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(replay, "_make_checked_period_loop", None)
 
 
+def try_ruleset(text: str, games: int, columns: Sequence[str] = ()) -> Trial:
+    """Return the outcome of playing drawn games under a ruleset; `columns` are ranges such as seat=1..2."""
+    version = bind_ruleset(text)
+    return try_rule(version, games=games, ranges=parse_column_ranges(columns, version.rule))
+
+
+def check_drawn_games(patch: pytest.MonkeyPatch) -> None:
+    """Make trials check every drawn game like a recorded game."""
+    apply = trials.apply
+
+    def check_and_apply(facts: Any, position: int, event: KnownEvent) -> None:
+        if event.type == "game.recorded":
+            read_data(event.type, event.data)
+        apply(facts, position, event)
+
+    patch.setattr(trials, "apply", check_and_apply)
+
+
 def shorten_trials(patch: pytest.MonkeyPatch, games: int) -> None:
     """Make the command that tries a rule play this many games."""
     patch.setattr(rule_trials, "try_rule", partial(try_rule, games=games))
@@ -118,9 +142,19 @@ def find_shipped_text(ruleset_id: str, version: str | None = None) -> str:
     return next(text for text in texts if version is None or f'\nversion = "{version}"\n' in text)
 
 
+def list_rulesets_on_request() -> list[str]:
+    """Return the names of the shipped rulesets that the program publishes only on request."""
+    return [name for name, ruleset in shipped_rulesets.shipped_rulesets().items() if ruleset.on_request]
+
+
+def fill_in_ruleset(name: str, game: str) -> list[str]:
+    """Return the texts of all versions of a shipped ruleset for this game."""
+    return shipped_rulesets.find_shipped(name).fill_in(game)
+
+
 def read_elo_text(game: str) -> str:
     """Return the text of the ruleset that `init --for` publishes for a game."""
-    return shipped_rulesets.find_shipped("elo").fill_in(game)[-1]
+    return fill_in_ruleset("elo", game)[-1]
 
 
 def read_ruleset(text: str) -> versions.Ruleset:

@@ -1,21 +1,23 @@
 """Trials of rules with state: drawn games, by game and by period, with the columns that the rule reads."""
 
-from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
-from own_rules import forbid_compiling, load_built_in_rule, read_ruleset, substitute_rule
+from own_rules import (
+    check_drawn_games,
+    fill_in_ruleset,
+    forbid_compiling,
+    list_rulesets_on_request,
+    load_built_in_rule,
+    substitute_rule,
+    try_ruleset,
+)
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger import BadArgument
-from ratings_ledger.ledger.events.types import read_data
-from ratings_ledger.projections.admission import trials
-from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
-from ratings_ledger.projections.admission.trials import Trial, try_rule
-from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
-from ratings_ledger.projections.rulesets.versions import bind
 from ratings_ledger.rules import MISSING, Rule, State
+from ratings_ledger.rules.testing import Trial
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n{}[scope]\ngame = ["chess"]\n'
 WEEKLY = 'period = "week"\n'
@@ -28,9 +30,7 @@ def run_trial(
     if not compiling:
         forbid_compiling(monkeypatch)
     substitute_rule(monkeypatch, rule, "own/1")
-    version, problems = bind(read_ruleset(TEXT.format(more)))
-    assert version is not None, problems
-    return try_rule(version, **{"games": 60, **options})
+    return try_ruleset(TEXT.format(more), **{"games": 60, **options})
 
 
 @pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
@@ -40,14 +40,12 @@ def test_sound_rule_has_no_problems(rule: Rule, more: str, monkeypatch: pytest.M
     assert (trial.problems, trial.scored) == ([], 60)
 
 
-@pytest.mark.parametrize("name", [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request])
+@pytest.mark.parametrize("name", list_rulesets_on_request())
 def test_shipped_rulesets_with_state_have_no_problems(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every ruleset that is published on request scores drawn games without problems."""
     forbid_compiling(monkeypatch)
-    for text in shipped_rulesets()[name].fill_in("chess"):
-        version, problems = bind(read_ruleset(text))
-        assert version is not None, problems
-        trial = try_rule(version, games=25)
+    for text in fill_in_ruleset(name, "chess"):
+        trial = try_ruleset(text, games=25)
         assert trial.problems == []
         assert trial.scored > 0
 
@@ -125,9 +123,7 @@ def test_rule_that_reads_points_must_not_claim_to_add(monkeypatch: pytest.Monkey
     """Elo with adds = True fails its trial at the first game."""
     forbid_compiling(monkeypatch)
     substitute_rule(monkeypatch, load_built_in_rule("pairwise-elo/1")._replace(adds=True), "own/1")
-    version, problems = bind(read_ruleset(TEXT.format("") + "[params]\nk_total = 32\n"))
-    assert version is not None, problems
-    trial = try_rule(version, games=20)
+    trial = try_ruleset(TEXT.format("") + "[params]\nk_total = 32\n", games=20)
     assert "to players with other points; with adds = True it must not read points" in trial.problems[0]
 
 
@@ -158,8 +154,7 @@ def test_caller_can_give_ranges_of_columns(monkeypatch: pytest.MonkeyPatch) -> N
         check=lambda n, columns, params: None if min(columns[1]) >= 10**8 else "too short",
     )
     assert run_trial(monkeypatch, needs_minutes).is_empty
-    ranges = parse_column_ranges(["seconds_played=100000000..200000000"], needs_minutes)
-    trial = run_trial(monkeypatch, needs_minutes, ranges=ranges)
+    trial = run_trial(monkeypatch, needs_minutes, columns=["seconds_played=100000000..200000000"])
     assert (trial.scored, trial.problems, trial.is_empty) == (60, [], False)
 
 
@@ -171,10 +166,10 @@ def test_caller_can_give_ranges_of_columns(monkeypatch: pytest.MonkeyPatch) -> N
         ("seat=2..1", "seat=2..1 is empty; write seat=1..2"),
     ],
 )
-def test_invalid_column_range_is_rejected(text: str, message: str) -> None:
+def test_invalid_column_range_is_rejected(text: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that the rule does not read, or a bad range, is rejected."""
     with pytest.raises(BadArgument) as rejection:
-        parse_column_ranges([text], PICKY)
+        run_trial(monkeypatch, PICKY, columns=[text])
     assert str(rejection.value) == message
 
 
@@ -203,7 +198,7 @@ def test_drawn_games_have_the_columns_of_a_rule(order: str, monkeypatch: pytest.
     def note_columns(n, columns, params):
         drawn.append((n, [list(column) for column in columns]))
 
-    monkeypatch.setattr(trials, "apply", partial(check_and_apply, trials.apply))
+    check_drawn_games(monkeypatch)
     more = f'score_order = "{order}"\nnumbers = {{ handicap = {{ min = 1, max = 9, absent = "refuse" }} }}\n'
     trial = run_trial(monkeypatch, BY_GAME._replace(columns=READ_COLUMNS, check=note_columns), more)
     assert (trial.problems, trial.scored) == ([], 60)
@@ -218,10 +213,3 @@ def test_drawn_games_have_the_columns_of_a_rule(order: str, monkeypatch: pytest.
         assert sorted(range(len(places)), key=lambda i: (places[i], i)) == sorted(
             range(len(places)), key=lambda i: (-scores[i], i)
         )
-
-
-def check_and_apply(apply: Any, facts: Any, position: int, event: Any) -> None:
-    """Apply an event of a trial after checking it like a recorded event."""
-    if event.type == "game.recorded":
-        read_data(event.type, event.data)
-    apply(facts, position, event)
