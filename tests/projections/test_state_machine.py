@@ -7,6 +7,8 @@ is exact.
 import shutil
 from collections import Counter
 from contextlib import nullcontext
+from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -15,22 +17,18 @@ from counting_rules import RULES
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from ledgers import create_ledger
 from oracle.log import Log, build_id_lookup, derive_games, select_live
 from oracle.rulesets import list_versions
 from oracle.states import RULESETS, StateLadder
 from oracle.times import find_last_instant
+from own_rules import substitute_rules
 from state_histories import UNTIL, WEIGHTS, build_base_log, collect_refusals, propose
 from time_histories import World
 from time_ledgers import enter
 
-from ratings_ledger.ledger.events.canonical import to_microseconds
+import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.causes import attribute_difference
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.rulesets import registry, versions
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -61,14 +59,14 @@ class StateMachine(RuleBasedStateMachine):
         """Begin with a ledger that has the rulesets."""
         path = self.folder / "ratings.db"
         shutil.copyfile(self.template, path)
-        self.ledger = open_ledger(str(path))
+        self.store, self.ledger = open_ledger(str(path)), rl.open(path)
         self.log: Log = build_base_log()
 
     @rule(action=st.sampled_from([action for action, weight in WEIGHTS.items() for _ in range(weight)]), seed=SEEDS)
     def act(self, action: str, seed: int) -> None:
         """Do one action. A single rule does all of them, because Hypothesis leaves some rules out of each run."""
         event = propose(World(Random(f"{seed} {len(self.log)}"), self.log), action)
-        allowed, result = collect_refusals(self.log, event), enter(self.ledger, [event])
+        allowed, result = collect_refusals(self.log, event), enter(self.store, [event])
         codes = {rejection.code for rejection in result.rejected}
         assert bool(codes) == bool(allowed), (event, result.rejected, allowed)
         assert codes <= allowed, (event, result.rejected, allowed)
@@ -85,21 +83,22 @@ class StateMachine(RuleBasedStateMachine):
         last = len(self.log)
         chance = Random(f"{last} {self.log[-1]}")
         known_at = chance.choice([last, chance.randint(len(RULESETS), last)])
-        with self.ledger.reading() as connection:
-            facts = decode(connection, known_at)
-            for name in chance.sample(list(RULESETS), 3):
-                as_of = chance.choice(UNTIL) if chance.randrange(3) else None
-                log = self.log[:known_at]
-                version_names = [version.name for version in list_versions(log, name)]
-                rules = chance.choice(version_names) if not chance.randrange(3) else None
-                ladder = StateLadder(log, name, as_of and find_last_instant(as_of), rules)
-                upto = None if as_of is None else to_microseconds(find_last_instant(as_of))
-                standings = Ladders(facts, upto, rules).standings(name)
-                rows = {row.player: (row.points, row.games, row.state) for row in standings.rows}
-                assert rows == {**ladder.rows}, (name, known_at, as_of, rules)
-                self._count_cases(ladder, known_at, rules)
-            if not chance.randrange(3):
-                self._check_attribution(connection, chance)
+        for name in chance.sample(list(RULESETS), 3):
+            as_of = chance.choice(UNTIL) if chance.randrange(3) else None
+            log = self.log[:known_at]
+            version_names = [version.name for version in list_versions(log, name)]
+            rules = chance.choice(version_names) if not chance.randrange(3) else None
+            upto = as_of and find_last_instant(as_of)
+            ladder = StateLadder(log, name, upto, rules)
+            standings = self.ledger.at(upto, known_at, rules).standings(name)
+            # `ranking` has the states after the last games, and the rows have those of the day
+            rows = {row.player: (row.points, row.games, row.state) for row in standings.ranking.rows}
+            assert rows == {**ladder.rows}, (name, known_at, as_of, rules)
+            points = {row.player: row.points for row in standings}
+            assert points == {player: Fraction(row.rating, 10) for player, row in ladder.rows.items()}
+            self._count_cases(ladder, known_at, rules)
+        if not chance.randrange(3):
+            self._check_attribution(chance)
 
     def _count_cases(self, ladder: StateLadder, known_at: int, rules: str | None) -> None:
         CASE_COUNTS.update({*ladder.cases})
@@ -109,37 +108,31 @@ class StateMachine(RuleBasedStateMachine):
         )
         CASE_COUNTS["open period"] += ladder.period != "game" and len(ladder.groups()) < len(ladder.every_group())
 
-    def _check_attribution(self, connection: object, chance: Random) -> None:
+    def _check_attribution(self, chance: Random) -> None:
         """Check that the causes of a change sum to the difference of the naive ladders."""
         name, last = chance.choice(list(RULESETS)), len(self.log)
         sides = [(chance.choice([None, *UNTIL]), chance.randint(len(RULESETS), last)) for _ in range(2)]
-        ladders = [
-            StateLadder(self.log[:known_at], name, as_of and find_last_instant(as_of), None)
-            for as_of, known_at in sides
+        ends: list[tuple[datetime | None, int]] = [
+            (as_of and find_last_instant(as_of), known_at) for as_of, known_at in sides
         ]
+        ladders = [StateLadder(self.log[:known_at], name, upto, None) for upto, known_at in ends]
         players = sorted({*ladders[0].rows} & {*ladders[1].rows})
         if not players:
             return
         player = chance.choice(players)
-        before, after = (
-            Coordinates(None if as_of is None else to_microseconds(find_last_instant(as_of)), known_at, None)
-            for as_of, known_at in sides
-        )
-        attribution = attribute_difference(connection, name, player, before, after)  # type: ignore[arg-type]
+        before, after = (self.ledger.at(upto, known_at) for upto, known_at in ends)
+        attributed = self.ledger.attribute(name, player, before, after)
         points = [ladder.rows[player].rating for ladder in ladders]
-        assert attribution.change * 10 == points[1] - points[0], (name, player, sides)
-        assert sum(cause.own + cause.ripple for cause in attribution.causes) == attribution.change, (
-            name,
-            player,
-            sides,
-        )
-        CASE_COUNTS["causes of a change"] += attribution.change != 0
+        assert attributed.change * 10 == points[1] - points[0], (name, player, sides)
+        assert sum(cause.own + cause.ripple for cause in attributed) == attributed.change, (name, player, sides)
+        CASE_COUNTS["causes of a change"] += attributed.change != 0
 
     def teardown(self) -> None:
         """Count the cases of the history."""
         if hasattr(self, "log"):
             CASE_COUNTS.update(count_cases(self.log))
-            self.ledger.engine.dispose()
+            self.ledger.close()
+            self.store.close()
 
 
 def count_cases(log: Log) -> Counter[str]:
@@ -174,11 +167,10 @@ def count_cases(log: Log) -> Counter[str]:
 @pytest.fixture
 def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A template ledger with the rulesets that every history begins with."""
-    monkeypatch.setattr(versions, "find_rule", lambda name: RULES.get(name) or registry.find_rule(name))
-    path = tmp_path / "template.db"
-    upgrade(str(path))
-    assert enter(open_ledger(str(path)), build_base_log()).rejected == []
-    return path
+    substitute_rules(monkeypatch, RULES)
+    path = create_ledger(str(tmp_path / "template.db"))
+    assert enter(path, build_base_log()).rejected == []
+    return Path(path)
 
 
 def test_rules_with_state_agree_with_naive_replay(
