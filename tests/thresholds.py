@@ -7,6 +7,7 @@ THRESHOLDS = {
     "cached_events": ["projections.facts.decoding.CACHED_EVENTS"],
     "delta_events": ["projections.facts.decoding.DELTA_EVENTS"],
     "scanned_events": ["projections.facts.decoding.BULK_EVENTS"],
+    "scanned_page_events": ["projections.facts.bulk_decoding.PAGE_EVENTS"],
     "followed_events": ["projections.queries.ladders_at.FOLLOWED_EVENTS"],
     "compacted_times": ["projections.facts.column_cache.MERGE_RATIO"],
     "segments_open": ["projections.facts.column_cache.SEGMENTS_MAX"],

@@ -11,10 +11,11 @@ from ledgers import open_for_reading
 from own_rules import find_shipped_text, read_ruleset
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.compiling import force_interpreted
+from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.diff.causes import Attribution, attribute_difference
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
@@ -77,7 +78,7 @@ def load_facts(source: Source, known_at: int | None = None, *, cached: bool = Tr
 
 
 def load_ladders(
-    source: Source,
+    source: Source | Facts,
     as_of: int | None = None,
     rules: str | None = None,
     *,
@@ -85,8 +86,16 @@ def load_ladders(
     cached: bool = True,
     close_now: bool = False,
 ) -> Ladders:
-    """Return all ladders of a ledger at the given coordinates."""
-    return Ladders(load_facts(source, known_at, cached=cached), as_of, rules, close_now=close_now)
+    """Return all ladders of a ledger, or of its facts, at the given coordinates."""
+    facts = source if isinstance(source, Facts) else load_facts(source, known_at, cached=cached)
+    return Ladders(facts, as_of, rules, close_now=close_now)
+
+
+def load_facts_with_drafts(source: Source, drafts: Iterable[Draft]) -> tuple[Facts, set[str], dict[str, str]]:
+    """Return the facts of a ledger with drafts, the groups of ladders that these affect, and the renames."""
+    with _read(source) as connection:
+        after, groups, renames = apply_drafts(connection, Ladders(decode(connection, cached=False)), drafts)
+        return after.facts, groups, renames
 
 
 def list_decoded_positions(patch: pytest.MonkeyPatch) -> list[int]:

@@ -1,11 +1,13 @@
 """The code paths from the log to standings, and the values that tests compare between them."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from thresholds import set_thresholds
 
+from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts, find_optional_column
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
@@ -18,6 +20,20 @@ def set_paths(monkeypatch: pytest.MonkeyPatch, *, scanned: bool, compiled: bool)
     set_thresholds(
         monkeypatch, cached_events=1, scanned_events=1 if scanned else NEVER, compiled_games=1 if compiled else NEVER
     )
+
+
+def unlock_cache(patch: pytest.MonkeyPatch) -> None:
+    """Let several processes write the files of one cache at once."""
+    patch.setattr(column_cache, "lock_cache", lambda root: nullcontext(True))
+
+
+def fill_cache_disk(patch: pytest.MonkeyPatch) -> None:
+    """Let no file of the cache be written, as on a full disk."""
+
+    def raise_disk_full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    patch.setattr(column_cache, "write_file", raise_disk_full)
 
 
 def summarize_facts(facts: Facts) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 or compiled, at any position, and after any damage to the cache.
 """
 
-import json
 import logging
 import shutil
 from collections import Counter
-from contextlib import nullcontext
-from functools import partial
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,23 +13,16 @@ from typing import Any
 import pytest
 from fault_helpers import fork_child, wait_for_exits
 from forging import INVALID_EVENTS, INVALID_GAMES, UNCANONICAL_RECORDS, append_named_forgery
-from paths import compute_digests, set_paths, summarize_facts
+from histories import load_facts, load_facts_with_drafts
+from paths import compute_digests, fill_cache_disk, set_paths, summarize_facts, unlock_cache
+from thresholds import set_thresholds
 from time_histories import draw_history
 from time_ledgers import enter
 
-from ratings_ledger.ledger.events.revisions import KnownEvent
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
+import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.ladder_checks import Admission
-from ratings_ledger.projections.diff.affected import apply_drafts
-from ratings_ledger.projections.facts import bulk_decoding, column_cache, decoding
-from ratings_ledger.projections.facts.column_cache import name_cache_folder
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.explain import explain_player
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 
 @pytest.fixture
@@ -112,8 +103,7 @@ def decode_and_rank(
     ledger: Ledger, known_at: int | None = None, cached: bool = True
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return a summary of the facts, and the digests of all ladders."""
-    with ledger.reading() as connection:
-        facts = decode(connection, known_at, cached=cached)
+    facts = load_facts(ledger, known_at, cached=cached)
     return summarize_facts(facts), compute_digests(facts)
 
 
@@ -142,9 +132,12 @@ def test_all_paths_give_the_same_standings(
             length += len(part)
             set_paths(monkeypatch, scanned=False, compiled=False)
             plain = decode_and_rank(ledger, cached=False)
-            monkeypatch.setattr(decoding, "DELTA_EVENTS", chance.choice((7, 1_000)))
-            monkeypatch.setattr(column_cache, "MERGE_RATIO", chance.choice((0, 1, 8)))
-            monkeypatch.setattr(column_cache, "SEGMENTS_MAX", chance.choice((2, 16)))
+            set_thresholds(
+                monkeypatch,
+                delta_events=chance.choice((7, 1_000)),
+                compacted_times=chance.choice((0, 1, 8)),
+                segments_open=chance.choice((2, 16)),
+            )
             set_paths(monkeypatch, scanned=chance.random() < 0.5, compiled=chance.random() < 0.5)
             assert decode_and_rank(ledger) == plain, (seed, length)
             lengths[len(list_segments(caches))] += 1
@@ -194,19 +187,17 @@ def test_drafts_give_the_facts_of_recorded_events(tmp_path: Path, monkeypatch: p
         (tmp_path / f"{seed}").mkdir()
         ledger, log = make_ledger(tmp_path / f"{seed}", seed, 20), draw_history(seed, 90)
         members = [{name: value for name, value in event.items() if name != "position"} for event in log[20:]]
-        items = [Item("", number, event, None) for number, event in enumerate(members)]
-        allowing = partial(Admission, allow_uncounted=True)
-        intake = Intake(ledger, items, ImportPolicy("test"), ladders=allowing)
-        results = []
-        for scanned in (False, True):
-            set_paths(monkeypatch, scanned=scanned, compiled=False)
-            monkeypatch.setattr(bulk_decoding, "PAGE_EVENTS", 7)
-            with ledger.reading() as connection:
-                before = Ladders(decode(connection, cached=False))
-                after, affected, renames = apply_drafts(connection, before, intake.drafts())
-                results.append((summarize_facts(after.facts), compute_digests(after.facts), affected, renames))
-        assert results[0] == results[1]
-        intake.append()
+        with rl.open(ledger.location) as opened:
+            proposal = opened.propose(members, by="test", allow_uncounted=True)
+            assert proposal.rejections == ()
+            results = []
+            for scanned in (False, True):
+                set_paths(monkeypatch, scanned=scanned, compiled=False)
+                set_thresholds(monkeypatch, scanned_page_events=7)
+                facts, groups, renames = load_facts_with_drafts(ledger, proposal.drafts())
+                results.append((summarize_facts(facts), compute_digests(facts), groups, renames))
+            assert results[0] == results[1]
+            proposal.commit()
         recorded, points = decode_and_rank(ledger, cached=False)
         assert {**results[1][0], "position": recorded["position"]} == recorded
         assert results[1][1] == points
@@ -235,8 +226,7 @@ def test_all_paths_leave_out_the_same_impossible_rows(
     plain = decode_and_rank(ledger, cached=False)
     assert list(plain[0]["left out"]) == expected
     for size in (7, 1_000):
-        monkeypatch.setattr(bulk_decoding, "PAGE_EVENTS", size)
-        monkeypatch.setattr(decoding, "DELTA_EVENTS", 2 * size)
+        set_thresholds(monkeypatch, scanned_page_events=size, delta_events=2 * size)
         for scanned in (False, True):
             for compiled in (False, True):
                 set_paths(monkeypatch, scanned=scanned, compiled=compiled)
@@ -286,8 +276,11 @@ def test_cache_of_another_ledger_is_rebuilt(
     (tmp_path / "b").mkdir()
     first, second = make_ledger(tmp_path / "a"), make_ledger(tmp_path / "b", seed=5)
     decode_and_rank(first)
-    with first.reading() as first_connection, second.reading() as second_connection:
-        (caches / name_cache_folder(first_connection)).rename(caches / name_cache_folder(second_connection))
+    (folder_of_first,) = caches.iterdir()
+    decode_and_rank(second)
+    (folder_of_second,) = {*caches.iterdir()} - {folder_of_first}
+    shutil.rmtree(folder_of_second)
+    folder_of_first.rename(folder_of_second)
     with caplog.at_level(logging.WARNING):
         assert decode_and_rank(second) == decode_and_rank(second, cached=False)
     assert ["another ledger" in record.message for record in caplog.records] == [True]
@@ -301,8 +294,7 @@ def test_growing_cache_has_few_segments(tmp_path: Path, caches: Path, monkeypatc
     names, lengths = set(), []
     for first in range(100, 160, 2):
         enter(ledger, log[first : first + 2])
-        with ledger.reading() as connection:
-            decode(connection)
+        load_facts(ledger)
         names |= {path.name for path in list_segments(caches) if path.name.startswith("0-")}
         lengths.append(len(list_segments(caches)))
     assert max(lengths) == 2
@@ -316,18 +308,21 @@ def test_concurrent_writers_without_lock_have_correct_facts(
 ) -> None:
     """Processes that write, merge and delete segments at once, without a lock, get the facts of the log."""
     set_paths(monkeypatch, scanned=False, compiled=False)
-    monkeypatch.setattr(column_cache, "lock_cache", lambda root: nullcontext(True))
+    unlock_cache(monkeypatch)
     ledger = make_ledger(tmp_path)
-    with ledger.reading() as connection:
-        expected = summarize_facts(decode(connection, cached=False))
+    expected = summarize_facts(load_facts(ledger, cached=False))
 
     def decode_repeatedly(seed: str) -> None:
         chance = Random(seed)
         with ledger.reading() as connection:
             for _ in range(4):
-                decoding.DELTA_EVENTS, column_cache.MERGE_RATIO = chance.choice((5, 7, 40)), chance.choice((0, 1, 8))
-                decoding.BULK_EVENTS = chance.choice((1, 10**9))
-                assert summarize_facts(decode(connection)) == expected
+                set_thresholds(
+                    monkeypatch,
+                    delta_events=chance.choice((5, 7, 40)),
+                    compacted_times=chance.choice((0, 1, 8)),
+                    scanned_events=chance.choice((1, 10**9)),
+                )
+                assert summarize_facts(load_facts(connection)) == expected
                 # the other processes delete segments, too
                 if (segments := list_segments(caches)) and chance.random() < 0.5:
                     chance.choice(segments).unlink(missing_ok=True)
@@ -344,13 +339,12 @@ def test_segments_behind_another_first_segment_are_rebuilt(
     log.
     """
     set_paths(monkeypatch, scanned=False, compiled=False)
-    monkeypatch.setattr(decoding, "DELTA_EVENTS", 20)
-    monkeypatch.setattr(column_cache, "MERGE_RATIO", 0)
+    set_thresholds(monkeypatch, delta_events=20, compacted_times=0)
     ledger = make_ledger(tmp_path)
     expected = decode_and_rank(ledger)
     (tmp_path / "one by one").mkdir()
     one_by_one = [path.rename(tmp_path / "one by one" / path.name) for path in list_segments(caches)]
-    monkeypatch.setattr(decoding, "BULK_EVENTS", 1)
+    set_thresholds(monkeypatch, scanned_events=1)
     assert decode_and_rank(ledger) == expected
     first, *later_segments = list_segments(caches)
     assert first.name.startswith("0-")
@@ -375,37 +369,39 @@ def test_full_disk_does_no_harm(
     """With a full disk, decoding works from the log alone, with one warning."""
     set_paths(monkeypatch, scanned=True, compiled=False)
     ledger = make_ledger(tmp_path)
-
-    def raise_disk_full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(column_cache, "write_file", raise_disk_full)
+    fill_cache_disk(monkeypatch)
     with caplog.at_level(logging.WARNING):
         assert decode_and_rank(ledger) == decode_and_rank(ledger, cached=False)
     assert ["No space left" in record.message for record in caplog.records] == [True]
 
 
-def test_applied_proposal_leaves_the_cache_unchanged(
+def test_events_applied_to_cached_facts_leave_the_cache_unchanged(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events applied to facts from the cache leave the cache unchanged.
 
-    A preview applies events that are not appended, to memory-mapped columns.
+    A preview applies events that are not appended, and decisions are applied one by one, to memory-mapped columns.
     """
     set_paths(monkeypatch, scanned=True, compiled=False)
     ledger = make_ledger(tmp_path)
     before = decode_and_rank(ledger)
-    with ledger.reading() as connection:
-        facts = decode(connection)
-        snapshot = facts.detached_copy()
-        game_id = json.loads(
-            connection.exec_driver_sql("SELECT record FROM events WHERE type = 'game.recorded' LIMIT 1").scalar_one()
-        )["data"]["game_id"]
-        facts.rows[game_id] = 0
-        event = KnownEvent("x", "game.voided", 1_272_672_000_000_000, {"game_id": game_id, "reason": "tried"})
-        decoding.apply(facts, facts.position + 1, event)
-        assert 0 in facts.voided
-        assert summarize_facts(snapshot)["games"] == before[0]["games"]
+    segments = {path: path.read_bytes() for path in list_segments(caches)}
+    with rl.open(ledger.location) as opened:
+        digests = [standings.digest for standings in opened.at().every_standings()]
+        games = (row.data for row in opened.at().games())
+        game = next(game for game in games if max(participant["place"] for participant in game["participants"]) > 1)
+        members = {"game_id": game["game_id"], "reason": "tried"}
+        tied = [participant | {"place": 1} for participant in game["participants"]]
+        for type_name, data in (
+            ("game.voided", members),
+            ("game.corrected", members | {"game": game | {"participants": tied}}),
+        ):
+            with closing(opened.propose({"type": type_name, "data": data}, by="test")) as proposal:
+                assert proposal.rejections == ()
+                assert proposal.impact() != rl.Impact()
+        assert len(opened.at().decisions(after=0)) > 1
+        assert [standings.digest for standings in opened.at().every_standings()] == digests
+    assert {path: path.read_bytes() for path in list_segments(caches)} == segments
     assert decode_and_rank(ledger) == before
 
 
@@ -416,16 +412,16 @@ def test_bulk_explanations_match_single_ones(tmp_path: Path, caches: Path, monke
     Long histories use the bulk search, short ones go game by game.
     """
     ledger = make_ledger(tmp_path, count=90)
+    names = load_facts(ledger).players
     explanations_by_path = []
     for compiled in (False, True):
         set_paths(monkeypatch, scanned=compiled, compiled=compiled)
-        with ledger.reading() as connection:
-            ladders = Ladders(decode(connection))
-            explanations_by_path.append({
-                (name, player): explain_player(connection, ladders, name, player)
-                for name in ladders.streams("catan-elo")
-                for player in ladders.facts.players
-            })  # fmt: skip
+        with rl.open(ledger.location) as opened:
+            view = opened.at()
+            ladders = [row.ladder for row in view.ladders() if row.ladder.startswith("catan-elo/")]
+            explanations_by_path.append(
+                {(ladder, player): view.account(ladder, player) for ladder in ladders for player in names}
+            )
     assert explanations_by_path[0] == explanations_by_path[1]
     reasons = {game.why_not for explanation in explanations_by_path[0].values() for game in explanation.games}
     assert len(reasons) > 1
