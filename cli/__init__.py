@@ -1,1 +1,1 @@
-"""The command line, for people and cron. One file per command group, rendering in one place."""
+"""The command line, for people and cron: `commands/` has a file per command or group, `output/` prints the results."""

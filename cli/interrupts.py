@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
-# the time limit of an orderly exit: waiting for a lock of the store can take 30 s, and freeing a long log takes time
+# the time limit for an orderly exit, which can be slow: waiting for a lock of the store takes up to 30 s, and freeing
+# the memory of a long log takes time
 GRACE_SECONDS = 0.8
 SHOW_CURSOR = b"\x1b[?25h"
 

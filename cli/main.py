@@ -53,7 +53,7 @@ COMMANDS = {
     "ladders": ("lists:ladders_", "List the ladders that have games or adjustments."),
     "lists": (
         "lists:lists_",
-        "Show the lists of months and years, with state and size.",
+        "Show the lists of months and years, with their states and sizes.",
     ),
     "standings": ("standings:standings_", "Show the standings of LADDER, such as elo-chess."),
     "history": (
@@ -94,7 +94,7 @@ COMMANDS = {
     "verify": ("verify:verify", "Recompute every hash from the records."),
     "nightly": (
         "nightly:nightly",
-        "Store the standings, verify the ledger, and make a backup.",
+        "Store standings and verify the ledger; --backup adds a backup.",
     ),
     "backup": ("backup:backup", "Keep copies of the log in a folder, and check them."),
     "status": ("status:status", "Show the head of the log and the age of the stored standings."),
@@ -163,25 +163,25 @@ _interrupted = False
 
 
 def set_under_way(value: bool) -> bool:
-    """Set whether a command is under way, so that an interrupt must not cut it off; return the previous value."""
+    """Set whether a command is under way, which an interrupt must not end at once; return the previous value."""
     global _under_way
     previous, _under_way = _under_way, value
     return previous
 
 
 def is_under_way() -> bool:
-    """Tell whether a command is under way, so that an interrupt must not cut it off."""
+    """Tell whether a command is under way, which an interrupt must not end at once."""
     return _under_way
 
 
 def note_interrupt() -> None:
-    """Record that an interrupt came during a command."""
+    """Record that an interrupt occurred during a command."""
     global _interrupted
     _interrupted = True
 
 
 def was_interrupted() -> bool:
-    """Tell whether an interrupt came during a command, even if its `KeyboardInterrupt` was lost."""
+    """Tell whether an interrupt occurred during a command, even if its `KeyboardInterrupt` was lost."""
     return _interrupted
 
 
@@ -232,7 +232,7 @@ class Commands(click.Group):
 def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if not value:
         return
-    from importlib.metadata import version  # slow to import, and needed only here, as is the schema
+    from importlib.metadata import version  # slow to import and needed only here, like the schema
 
     from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
@@ -292,7 +292,7 @@ def _silence_memory_errors() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace closed standard streams by /dev/null, before the file of a ledger can get their descriptors."""
+    """Replace closed standard streams with /dev/null, before the file of a ledger can get their descriptors."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
@@ -305,7 +305,8 @@ def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; report every failure in one message on stderr.
 
     With `--format json` the last line on stderr is an object with the members `reason`, `message` and `exit_code`,
-    unless the command printed a refusal in that format, or only answered no, for example about an unknown player.
+    unless the command printed a refusal in that format, or raised a `click.ClickException` with exit code 1, for
+    example for an unknown player.
     """
     words = sys.argv[1:] if arguments is None else arguments
     was_under_way = set_under_way(True)
@@ -322,7 +323,7 @@ def invoke(arguments: list[str] | None = None) -> int:
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
-        # a message about a file has its name already
+        # the message about a file already names it
         if reason == "no-space" and isinstance(error, OSError) and error.filename is None:
             message = f"standard output: {error.strerror}; {DISK_FULL_REMEDY}"
         # an interrupt during an import statement, for example, becomes another error

@@ -17,14 +17,15 @@ if TYPE_CHECKING:  # slow imports come after the handler
     from types import FrameType
     from typing import NoReturn
 
-EXIT_CODE = 128 + signal.SIGINT
+INTERRUPTED = 128 + signal.SIGINT
 # the threshold of the garbage collector: loading the program creates many objects that stay alive
 GC_THRESHOLD = 200_000
 
 
 def run() -> NoReturn:
     """Run the program, or answer a completion request of a shell."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a process in the background ignores interrupts
+    # a process that a shell started in the background ignores interrupts, and must go on to do so
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _handle_interrupt)
     sys.unraisablehook = _exit_on_lost_interrupt
     if request := os.environ.get("_RATINGS_COMPLETE"):
@@ -38,7 +39,7 @@ def run() -> NoReturn:
     try:
         run_program()
     except KeyboardInterrupt:
-        os._exit(EXIT_CODE)
+        os._exit(INTERRUPTED)
     except SystemExit as end:
         try:
             sys.stdout.flush()
@@ -47,13 +48,13 @@ def run() -> NoReturn:
             raise end from None  # Python reports the failed write
         # all output is written and closed; freeing the modules would take 10 % of the time of a short command
         os._exit(int(end.code or 0))
-    raise AssertionError("the program ends by itself")
+    raise AssertionError("run_program always exits")
 
 
 def _handle_interrupt(number: int, frame: FrameType | None) -> None:
     main = sys.modules.get("ratings_ledger.cli.main")  # None or incomplete while modules load
     if not getattr(main, "is_under_way", bool)():
-        os._exit(EXIT_CODE)
+        os._exit(INTERRUPTED)
     assert main is not None
     main.note_interrupt()
     raise KeyboardInterrupt
@@ -62,5 +63,5 @@ def _handle_interrupt(number: int, frame: FrameType | None) -> None:
 def _exit_on_lost_interrupt(problem: sys.UnraisableHookArgs) -> None:
     """Exit on an interrupt during a finalizer; Python would only print the interrupt and go on."""
     if issubclass(problem.exc_type, KeyboardInterrupt):
-        os._exit(EXIT_CODE)
+        os._exit(INTERRUPTED)
     sys.__unraisablehook__(problem)

@@ -1,6 +1,6 @@
 """Build the example ledger of an invented club from the example files.
 
-The answers are the same each time, except for the times at which events are recorded.
+The content is the same each time, except for the times of recording.
 """
 
 from collections.abc import Callable, Iterable

@@ -269,7 +269,7 @@ __all__ = [
     "upgrade",
 ]
 
-View = Snapshot  # an alias, so that programs can name the class after what `Ledger.at` returns: a view
+View = Snapshot  # an alias, because `Ledger.at` returns what the documentation calls a view
 FOLLOW_PAGE_EVENTS = 1_000  # the maximum number of events that `Ledger.follow` reads at once
 DEFAULT_CREATOR = "ratings-ledger"  # the default recorder of a ledger's first events
 
@@ -348,7 +348,7 @@ class Ledger:
             any_date: Accept games dated more than a day ahead, or before 1900.
             allow_uncounted: Accept games that the rule of a ladder cannot score.
             based_on: The last event that you read of each subject, such as game:wl-09, as an id or a position (see
-                `Snapshot.timeline`). The events are refused if a later event is about a subject.
+                `Snapshot.timeline`). The events are refused if the ledger has a later event about such a subject.
 
         Returns:
             A proposal with `rejections` for errors. Of several events, `line` is the number of the refused one, from 1.
@@ -459,7 +459,7 @@ class Ledger:
 
     @_check_arguments
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:
-        """Return a side for `compare` and `attribute`: the latest published lists, or those of one `as_of`.
+        """Return coordinates for `compare` and `attribute`: the latest published lists, or those for one `as_of`.
 
         Args:
             as_of: The date or time for which the lists were published; by default, the latest of each ladder.
@@ -479,17 +479,17 @@ class Ledger:
         """Return the differences of ladders between two sets of coordinates.
 
         Args:
-            before: The first side: a view, or published lists (`published`).
-            after: The second side.
+            before: The first set of coordinates: a view, or published lists (see `published`).
+            after: The second set of coordinates.
             ladders: The ladders to compare, by default all that differ.
-            predictions: Also measure how well each side predicts which player of a game places better.
+            predictions: Also measure how well the points at each set of coordinates predict who places better.
 
         Raises:
             BadArgument: An argument is invalid.
             Unknown: Nothing is published.
             RulesetUnusable: A ruleset cannot be used.
         """
-        view = Snapshot(self._store, note=_note_handler(after, before), cache=self._cache)
+        view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)
         names = [*map(view.full_name, ladders)]
         with view.sides() as loader:
             return compare_ladders(loader, _to_spec(before), _to_spec(after), names, predictions)
@@ -503,15 +503,15 @@ class Ledger:
         Args:
             ladder: The name of the ladder.
             player: The player's id.
-            before: The first side: a view, or published lists (`published`).
-            after: The second side.
+            before: The first set of coordinates: a view, or published lists (see `published`).
+            after: The second set of coordinates.
 
         Raises:
             BadArgument: An argument is invalid.
             Unknown: The player is unknown, or nothing is published.
             RuleFailed: The rule failed at a game.
         """
-        view = Snapshot(self._store, note=_note_handler(after, before), cache=self._cache)
+        view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
         with view.sides() as loader:
             return attribute_points(loader, ladder, player, _to_spec(before), _to_spec(after))
@@ -542,7 +542,7 @@ class Ledger:
         Args:
             after: The position after which the events come.
             limit: The maximum number of events (0: all).
-            types: Select events of these types.
+            types: Return only events of these types.
 
         Raises:
             BadArgument: An argument is invalid.
@@ -567,7 +567,7 @@ class Ledger:
 
         Args:
             after: The position after which the events come, by default the head.
-            types: Select events of these types.
+            types: Return only events of these types.
             poll_seconds: The time between two searches for new events.
             timeout_seconds: End after this time without a new event. By default, end only when the ledger is closed.
 
@@ -678,7 +678,7 @@ def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
     return CoordinateSpec("", published=False, as_of=side.as_of, known_at=side.known_at, rules=side.rules)
 
 
-def _note_handler(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
+def _find_note_handler(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
     """Return the function that receives notes for the first view; without a view, notes are dropped."""
     return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 

@@ -80,7 +80,7 @@ def _suggest_ladder(
     kinds: Mapping[str, Collection[str]],
     ellipsis: str,
 ) -> str:
-    """Return a hint that shows the query with a ladder of the player or game, or an empty text without a ladder."""
+    """Return a hint that shows the query with a ladder of the player or game, or an empty string without a ladder."""
     other_arguments = [name for name in expected if name != "ladder"]
     values = [next((value for value in kinds if {*kinds[value]} & {*expected[name]}), None) for name in other_arguments]
     subject = values[0] if values else next(iter(kinds))

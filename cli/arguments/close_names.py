@@ -27,22 +27,22 @@ class Answers(NamedTuple):
 def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[str, str]) -> Answers | None:
     """Return the user's answers about these names, or None if the user stops. Raises `click.Abort`.
 
-    A question offers the players that a name may mean: for an alias, its player. It does not offer an opponent in the
-    same game, because players do not play against themselves.
+    A question offers the players that a name may mean, with aliases replaced by their players. It does not offer an
+    opponent in the same game, because players do not play against themselves.
     """
     answers, accepted = dict[str, str](), set[str]()
-    known = ChainMap(answers, {**aliases})
+    known_aliases = ChainMap(answers, {**aliases})
     has_several_files = len({close_name.first.file for close_name in close_names if close_name.first is not None}) > 1
     render.note(f"{describe_close_names(close_names)}; which players are they?")
     for close_name in close_names:
         players = dict.fromkeys(
-            known.get(name, name) for name in close_name.others if known.get(name, name) != close_name.name
+            player for name in close_name.others if (player := known_aliases.get(name, name)) != close_name.name
         )
         candidates = {name: close_name.others.get(name) for name in players}
         if not candidates:
             accepted.add(close_name.name)
             continue
-        opponents = {known.get(name, name) for name in close_name.opponents}
+        opponents = {known_aliases.get(name, name) for name in close_name.opponents}
         allowed = {name: games for name, games in candidates.items() if name not in opponents}
         choices = dict(zip([YES] if len(allowed) == 1 else map(str, range(1, len(allowed) + 1)), allowed, strict=True))
         file_prefix = f"{close_name.first.file}: " if has_several_files and close_name.first is not None else ""
@@ -73,7 +73,7 @@ def propose_with_answers(
     """
     proposal = propose(context, options)
     can_read_again = all(Path(name).is_file() for name in files)
-    while can_read_again and _waits_for_names(proposal, context):
+    while can_read_again and _should_ask_about_names(proposal, context):
         answers = ask_about_close_names(proposal.result.close.values(), options.aliases)
         if answers is None:
             break
@@ -88,11 +88,11 @@ def propose_with_answers(
     return proposal, options
 
 
-def _waits_for_names(proposal: Proposal, context: WriteContext) -> bool:
+def _should_ask_about_names(proposal: Proposal, context: WriteContext) -> bool:
     """Tell whether close names are the only problem, and a user can answer questions about them."""
     result = proposal.result
     is_blocked = proposal.is_refused and not (context.dry_run or context.policy.strict)
-    only_close = len(result.rejected) == result.rejected_count and {
+    has_only_close_names = len(result.rejected) == result.rejected_count and {
         rejection.code for rejection in result.rejected
     } == {"close-name"}
-    return is_blocked and only_close and can_ask()
+    return is_blocked and has_only_close_names and can_ask()

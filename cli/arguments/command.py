@@ -61,14 +61,17 @@ def _parse_words(
 
 
 class Command(click.Command):
-    """A command that reports errors of queries by the names of its options."""
+    """A command whose messages about failed queries name its own options."""
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
         """Parse the words after the command. Raises `click.UsageError`."""
         return _parse_words(self._parse_known, context, words)
 
     def _parse_known(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse words as click does, but raise `click.NoSuchOption` even if negative numbers are accepted."""
+        """Parse words as click does, but raise `click.NoSuchOption` even if unknown options are ignored.
+
+        A command ignores them to accept negative numbers.
+        """
         if context.ignore_unknown_options and "--" not in words:
             values, extra_words, _ = self.make_parser(context).parse_args([*words])
             arguments = [values[argument.name] for argument in self.params if isinstance(argument, click.Argument)]

@@ -23,7 +23,7 @@ on_option = click.option(
     metavar="ENGINE",
     envvar="RATINGS_ENGINE",
     show_envvar=True,
-    help="The engine whose workers replay: a Dask scheduler, tls://HOST:PORT, or processes:N here.",
+    help="The engine whose workers replay: a Dask scheduler, tls://HOST:PORT, or processes:N on this machine.",
 )
 segments_option = click.option(
     "--segments",
@@ -41,9 +41,9 @@ def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @segments_option
     @wraps(command)
     def run_checked(*arguments: Any, on: str | None, segments: str | None, **options: Any) -> Any:
-        # RATINGS_SEGMENTS is set for all commands, so only a typed --segments is an error
-        is_typed = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
-        if is_typed and on is None:
+        # RATINGS_SEGMENTS is set for all commands, so only --segments on the command line is an error
+        is_explicit = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
+        if is_explicit and on is None:
             raise click.UsageError(
                 "--segments works only with --on; add --on, such as --on processes:4, or leave out --segments"
             )
@@ -64,16 +64,16 @@ def check_workers(ledger: Ledger, on: str | None, segments: str | None) -> None:
             pass
 
 
-def open_work_on_engine(
+def choose_work_at(
     ledger: Ledger,
     on: str | None,
     segments: str | None,
     rule_seconds: float,
     report_progress: ReportProgress = lambda stage, numbers: None,
 ) -> "WorkAt | None":
-    """Return the function that lets the workers of an engine do the work.
+    """Return the function that lets the workers of an engine do the work, or None if this process does it.
 
-    Return None without an engine, and for a log shorter than a segment, which this process replays faster.
+    This process does the work without an engine, and for a log shorter than a segment, which it replays faster.
     Raises `BadArgument`, `StoreUnavailable`.
     """
     if on is None:

@@ -48,7 +48,7 @@ def format_options(*formats: str, meaning: str = "Output format.") -> Decorator:
             if csv_safe and output_format != "csv":
                 raise click.UsageError("--csv-safe works only with --format csv; add it, or leave out --csv-safe")
             if csv_safe:
-                render.write_csv_safely()
+                render.enable_safe_csv()
             return command(*arguments, output_format=output_format, **options)
 
         return run_with_format
@@ -143,7 +143,7 @@ def read_head(context: click.Context, parameter: click.Parameter, value: str | N
     return head
 
 
-def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
+def require_files_readable_twice(files: Sequence[str], command: str) -> None:
     """Raise `click.UsageError` if a file is named twice, or if `command`, which reads each file twice, cannot do so."""
     from ratings_ledger.ledger.intake.files import STDIN
 

@@ -157,18 +157,18 @@ class TableFiles(NamedTuple):
     profile: str | None
     save_as: str | None
 
-    def read(self, typed_options: TableOptions) -> tuple[TableOptions, list[Rejection]]:
+    def read(self, command_options: TableOptions) -> tuple[TableOptions, list[Rejection]]:
         """Return the options from these files and the command line, and the problems of the files."""
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
         pairs = read_aliases(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
         aliases, contradictions = merge_aliases([*profile.aliases, *pairs])
-        options = merge_options(profile.options, typed_options)
-        check_joints(options.partners, options.ties)
+        options = merge_options(profile.options, command_options)
+        check_partner_separators(options.partners, options.ties)
         return options._replace(aliases=aliases), problems + contradictions
 
-    def refuse_existing(self, files: Collection[str]) -> None:
+    def check_profile_to_save(self, files: Collection[str]) -> None:
         """Raise `click.UsageError` for a profile to save that would describe several files, or that exists.
 
         It may exist if it is also --profile; then it is updated.
@@ -207,20 +207,20 @@ class TableFiles(NamedTuple):
         render.note(f"note: {self.save_as} records how this table was read; reuse it with --profile {self.save_as}")
 
 
-def check_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
-    """Raise `click.UsageError` for a text that cannot join partners, because it is empty or joins tied players."""
-    for joint in partners:
-        if joint.strip() in ("", TIE, *map(str.strip, ties)):
-            problem = "is empty" if not joint.strip() else "joins tied players"
-            raise click.UsageError(f"--partners {joint!r} {problem}; choose another text, such as --partners +")
+def check_partner_separators(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
+    """Raise `click.UsageError` for a separator of partners that is empty, or that also separates tied players."""
+    for separator in partners:
+        if separator.strip() in ("", TIE, *map(str.strip, ties)):
+            problem = "is empty" if not separator.strip() else "separates tied players"
+            raise click.UsageError(f"--partners {separator!r} {problem}; choose another text, such as --partners +")
 
 
 def find_unsplittable_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
-    """Return the known ids that cells must not split, although they look like several players or contain a score."""
+    """Return the known ids that must not be split in cells, although they look like several players or have a score."""
     return frozenset(
         name
         for name in decode_for_command(connection).players
-        if any(joint in name for joint in partners) or has_score(name)
+        if any(separator in name for separator in partners) or has_score(name)
     )
 
 

@@ -29,7 +29,7 @@ def decode_for_command(
     At the end of the command, save the names for completion in the shell.
     """
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
-    note_left_out(facts.left_out)
+    report_ignored_events(facts.left_out)
     db = click.get_current_context().find_root().obj
     if not is_up_to_date(db, facts.chain_hash) and (known_at is None or facts.position == head(connection).position):
         games = list_newest_subject_ids(connection, facts.position)
@@ -72,7 +72,7 @@ def save_new_names(db: str, ledger: Ledger, known_facts: Facts | None, new_head:
 
 
 def _save_names_at_exit(save: Callable[[], None]) -> None:
-    """Call `save` at the end of the command, instead of the function of an earlier call."""
+    """Call `save` at the end of the command. It replaces any function registered before."""
     context = click.get_current_context()
     key = f"{__name__}.last"
     if key not in context.meta:
@@ -85,8 +85,8 @@ def load_newest_ladders(connection: Connection) -> Ladders:
     return Ladders(decode_for_command(connection))
 
 
-def note_left_out(left_out: Mapping[int, str]) -> None:
-    """Note which events are ignored and why, once per command."""
+def report_ignored_events(left_out: Mapping[int, str]) -> None:
+    """Report which events are ignored and why, each event once per command."""
     reported = click.get_current_context().meta.setdefault(f"{__name__}.reported", set())
     new = {position: reason for position, reason in left_out.items() if position not in reported}
     reported.update(new)
@@ -107,7 +107,7 @@ def open_view(
     close_now: bool = False,
     cached: bool = True,
 ) -> Snapshot:
-    """Return a snapshot of the ledger at the typed coordinates; print warnings about them.
+    """Return a snapshot of the ledger at the coordinates given on the command line; print warnings about them.
 
     With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` for values to
     record, so that they are computed from the records alone.

@@ -10,7 +10,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
 from ratings_ledger.cli.arguments.views import load_newest_ladders, open_for_command, save_new_names
-from ratings_ledger.cli.output.proposals import print_entered, print_recorded
+from ratings_ledger.cli.output.proposals import print_decision_outcome, print_import_outcome
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
@@ -75,10 +75,10 @@ class WriteContext:
             save_new_names(self.db, self.ledger, proposal.known.decoded, result.head)
         return result
 
-    def enter(self, type_name: str, proposal: Proposal, unchanged: list[str] | None = None) -> int:
-        """Append events of one type unless this is a dry run, and report them with their impact.
+    def append_and_report(self, type_name: str, proposal: Proposal, unchanged: list[str] | None = None) -> int:
+        """Append events of one type unless this is a dry run, and report them with their impact; return the exit code.
 
-        `unchanged` are the games of a file that need no event.
+        `unchanged` has the games of a file that need no event.
         """
         first = None if proposal.is_refused else next(proposal.drafts(), None)
         impact = Impact() if first is None else proposal.impact()
@@ -86,18 +86,20 @@ class WriteContext:
         outcome = build_decision_outcome(
             self.finish(proposal), type_name, event_id, dry_run=self.dry_run, impact=impact, unchanged=unchanged
         )
-        return emit(outcome, self.output_format, print_entered)
+        return emit(outcome, self.output_format, print_decision_outcome)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was proposed; return the exit code."""
         refused = build_decision_outcome(
             IntakeResult.refused(problem), type_name, None, dry_run=self.dry_run, impact=Impact()
         )
-        return emit(refused, self.output_format, print_entered)
+        return emit(refused, self.output_format, print_decision_outcome)
 
     def report(self, result: IntakeResult, impact: Impact | None = None, **members: Any) -> int:
         """Report the result for events of any type, with further members of the outcome; return the exit code."""
-        return emit(build_import_outcome(result, self.dry_run, impact, **members), self.output_format, print_recorded)
+        return emit(
+            build_import_outcome(result, self.dry_run, impact, **members), self.output_format, print_import_outcome
+        )
 
 
 def write_command(command: CommandFunction) -> CommandFunction:

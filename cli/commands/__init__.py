@@ -1,1 +1,1 @@
-"""One file per command, or per group of commands."""
+"""The commands: one file per command, or per group of commands."""

@@ -92,7 +92,7 @@ def adjust(
         if any(row.to is not None for row in rows) and head(connection).position != position:
             raise Refused("changed-meanwhile", "other events were recorded meanwhile; run the command again")
 
-    return context.enter(TYPE, context.propose(items, precondition=refuse_if_changed))
+    return context.append_and_report(TYPE, context.propose(items, precondition=refuse_if_changed))
 
 
 def _build_item(row: AdjustmentRow, ladder: str, amount: str) -> Item:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ratings_ledger.cli.arguments.command import group
-from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice, result_format
+from ratings_ledger.cli.arguments.options import read_head, require_files_readable_twice, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.maintenance import print_backup_checked, print_backup_made
 from ratings_ledger.cli.output.render import emit
@@ -47,7 +47,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str
     """Write all events to a new compressed file in DIR, and the head to a small file beside it.
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
-    deleted, and never the newest file. Exit 1, with nothing deleted, if the ledger does not contain the history of an
+    deleted, and never the newest file. Delete nothing and exit 1 if the ledger does not contain the history of an
     earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
     result = make_backup(open_ledger(db), folder, clock.now, keep)
@@ -80,12 +80,12 @@ def note_problems(folder: Path, result: BackupResult) -> bool:
 @result_format
 @click.pass_obj
 def check_(db: str, files: tuple[str, ...], expected: ChainHead | None, replay: bool, output_format: str) -> int:
-    """Check that a backup is complete: all hashes, the order, the meaning of each event, and the head in the last line.
+    """Check that a backup is complete: the hashes, order and content of all events, and the head in the last line.
 
     This needs no ledger. If FILE.head is next to FILE, the heads must be equal. With --replay, all ladders are
     compared with those of the ledger at the same position; the ledger must contain the history of the backup.
     """
-    refuse_unreadable_twice(files, "backup check")
+    require_files_readable_twice(files, "backup check")
     report = check_backup_files(BackupFiles(files, expected), db if replay else None)
     emit(report, output_format, print_backup_checked)
     return int(bool(report.findings))

@@ -147,9 +147,9 @@ def _build_title(quantity: str, players: Iterable[str], ladder: str) -> str:
     return f"{quantity} of {', '.join(players)} on {short_name(ladder)}"
 
 
-def _describe_spread(players: Mapping[str, History]) -> str:
-    """Describe the band behind the line of a single player; return an empty text for several."""
-    step_lists = [history.steps for history in players.values()]
+def _describe_spread(histories: Mapping[str, History]) -> str:
+    """Describe the band behind the line of a single player; return an empty string for several."""
+    step_lists = [history.steps for history in histories.values()]
     return describe_band(step_lists[0], render.format_decimal) if len(step_lists) == 1 else ""
 
 

@@ -16,7 +16,7 @@ from ratings_ledger.cli.arguments.tables import (
     TableFiles,
     add_earlier_answers,
     add_ledger_facts,
-    check_joints,
+    check_partner_separators,
     find_unsplittable_ids,
     read_table_options,
     table_options,
@@ -131,7 +131,7 @@ def correct(  # long, because each option is a parameter
     if partners and not players:
         raise click.UsageError("--partners needs PLAYERS or --file; add one of them")
     if partners:
-        check_joints(partners)
+        check_partner_separators(partners)
     if game_id is None:
         raise click.UsageError("name a GAME, or many games with --file")
     new_time = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
@@ -166,7 +166,7 @@ def correct(  # long, because each option is a parameter
         return context.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
     based_on = expect or game.last.event_id
-    return _enter(context, "game.corrected", data, based_on=based_on, refuse=partial(refuse_unchanged, game))
+    return _record_event(context, "game.corrected", data, based_on=based_on, refuse=partial(refuse_unchanged, game))
 
 
 def _refuse_split_teams(
@@ -176,11 +176,11 @@ def _refuse_split_teams(
 
     `options` are the other options of the command.
     """
-    joint_and_sides = None if syntax.partners else join_sides(game, players, people, syntax)
-    if joint_and_sides is None:
+    separator_and_sides = None if syntax.partners else join_sides(game, players, people, syntax)
+    if separator_and_sides is None:
         return
-    game_id, (joint, sides) = game.data["game_id"], joint_and_sides
-    corrected = shlex.join(["ratings", "correct", game_id, "--partners", joint, *sides, *options])
+    game_id, (separator, sides) = game.data["game_id"], separator_and_sides
+    corrected = shlex.join(["ratings", "correct", game_id, "--partners", separator, *sides, *options])
     raise Refused(
         "side-disagrees", f"{quote(game_id)} is a game of teams; name each side with its partners: {corrected}"
     )
@@ -227,7 +227,7 @@ def _correct_many(context: WriteContext, file: str, reason: str, options: TableO
                 options=complete_options,
             )
 
-    return _enter_many(context, "game.corrected", "recorded like this", read)
+    return _record_events(context, "game.corrected", "recorded like this", read)
 
 
 def _read_voids(
@@ -297,14 +297,14 @@ def void(
             "name a GAME, an event with --event, or many games with --file or --batch; many games take no --expect"
         )
     if has_many:
-        return _enter_many(context, "game.voided", "voided", partial(_read_voids, context, file, batch, reason))
+        return _record_events(context, "game.voided", "voided", partial(_read_voids, context, file, batch, reason))
     if event is None:
-        return _enter(context, "game.voided", {"game_id": game_id, "reason": reason}, based_on=expect)
+        return _record_event(context, "game.voided", {"game_id": game_id, "reason": reason}, based_on=expect)
     with context.ledger.reading() as connection:
         log = Log(connection)
         if log.event(event) is None and event.isascii() and event.isdigit() and len(event) <= 18:
             event = log.find_event_id(int(event)) or event
-    return _enter(context, "event.voided", {"id": event, "reason": reason}, based_on=expect)
+    return _record_event(context, "event.voided", {"id": event, "reason": reason}, based_on=expect)
 
 
 @command()
@@ -314,7 +314,7 @@ def void(
 @write_command
 def reinstate(context: WriteContext, game_id: str, reason: str, expect: int | None) -> int:
     """Make a voided GAME count again, as it was last corrected."""
-    return _enter(context, "game.reinstated", {"game_id": game_id, "reason": reason}, based_on=expect)
+    return _record_event(context, "game.reinstated", {"game_id": game_id, "reason": reason}, based_on=expect)
 
 
 @group()
@@ -330,7 +330,7 @@ def player() -> None:
 def rename(context: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
     """Rename PLAYER to NEW, from their first game on. If NEW also has games, the two ids are merged."""
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
-    return _enter(context, "player.renamed", data)
+    return _record_event(context, "player.renamed", data)
 
 
 @player.command()
@@ -352,7 +352,7 @@ def merge(context: WriteContext, player_id: str, new_player: str, reason: str | 
     except Unknown as problem:
         return context.refuse("player.renamed", Refused("player-unknown", str(problem)))
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
-    return _enter(context, "player.renamed", data)
+    return _record_event(context, "player.renamed", data)
 
 
 @player.command()
@@ -363,7 +363,7 @@ def merge(context: WriteContext, player_id: str, new_player: str, reason: str | 
 @write_command
 def account(context: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
     """Set the account of PLAYER, from now or --at on."""
-    return _enter(context, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
+    return _record_event(context, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
 @group()
@@ -379,10 +379,10 @@ def club() -> None:
 def rename_club(context: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:
     """Rename CLUB to NEW, from its first game on. If NEW also has games, the two clubs are merged."""
     data = {"club": club_name, "new_club": new_club, **({} if reason is None else {"reason": reason})}
-    return _enter(context, "club.renamed", data)
+    return _record_event(context, "club.renamed", data)
 
 
-def _enter(
+def _record_event(
     context: WriteContext,
     type_name: str,
     data: dict[str, Any],
@@ -392,7 +392,7 @@ def _enter(
     zone: str | None = None,
     refuse: Callable[[Draft], None] | None = None,
 ) -> int:
-    """Record one event.
+    """Record one event, report it, and return the exit code.
 
     Args:
         context: the ledger, policy and output format.
@@ -413,10 +413,10 @@ def _enter(
             refuse(draft)
         except Refused as problem:
             proposal.refuse(problem)
-    return context.enter(type_name, proposal)
+    return context.append_and_report(type_name, proposal)
 
 
-def _enter_many(
+def _record_events(
     context: WriteContext, type_name: str, state: str, read_requests: Callable[[int], RequestedChanges]
 ) -> int:
     """Record the events that a file or batch requests. Skip games that are already in the `state`, such as voided."""
@@ -427,6 +427,6 @@ def _enter_many(
     if context.output_format == "table" and requested.unchanged:
         games = render.join_first([*map(render.csv_item, requested.unchanged)], GAMES_SHOWN_MAX)
         render.note(render.plain(f"note: {render.count(len(requested.unchanged), 'game')} already {state}: {games}"))
-    return context.enter(
+    return context.append_and_report(
         type_name, context.propose(requested.items, based_on=requested.seen_events), requested.unchanged
     )

@@ -1,10 +1,10 @@
-"""Implement `diff`: compare ladders at two coordinates, or published lists with today's standings."""
+"""Implement `diff`: compare ladders at two sets of coordinates, or published lists with today's standings."""
 
 import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import CoordinatesType, format_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
+from ratings_ledger.cli.arguments.views import open_for_command, open_view, report_ignored_events
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -35,5 +35,5 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     names = [*map(view.full_name, ladders)]
     with view.sides() as loader:
         differences = compare_ladders(loader, a, b, names)
-        note_left_out(loader.left_out)
+        report_ignored_events(loader.left_out)
     return emit(differences, output_format, print_differences, print_differences_csv)

@@ -4,7 +4,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.options import CoordinatesType, axes_options, close_now_option, format_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
+from ratings_ledger.cli.arguments.views import open_for_command, open_view, report_ignored_events
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.errors import BadArgument, Unknown
@@ -78,7 +78,7 @@ def explain_(
         except BadArgument as problem:
             # drop `problem.argument`: it names a part of the coordinates, which is not an option of this command
             raise BadArgument(str(problem)) from None
-        note_left_out(attribution.left_out)
+        report_ignored_events(attribution.left_out)
         for note in attribution.contradictions:
             print_note(note)
         emit(attribution, output_format, print_attribution, print_attribution_csv)

@@ -45,10 +45,10 @@ def export() -> None:
 @output_option
 @click.pass_obj
 def export_events(db: str, known_at: str | None, since: str | None, output: str) -> None:
-    """Export every record verbatim, one per line: a full backup that `import --restore` takes into an empty ledger.
+    """Export every record verbatim, one per line: a full backup that `import --restore` loads into an empty ledger.
 
     The last line of a file states the head, and the file appears only once it is complete. Standard output gets only
-    the records. --since also accepts a head, POSITION:CHAINHASH, which the ledger must contain. Nothing in the log is
+    the records. --since also accepts a head, POSITION:CHAINHASH, which the ledger must contain. Records are not
     computed, so only --known-at applies.
     """
     with open_for_command(db).reading() as connection:
@@ -92,7 +92,7 @@ def _build_since_error(message: str) -> click.BadParameter:
 
 @contextmanager
 def open_output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a new file or standard output. A name in .gz means a compressed file; the file appears once complete."""
+    """Open a new file or standard output. A file in .gz is compressed; a file appears only once it is complete."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -147,7 +147,7 @@ def export_standings(
         for result in results:
             if isinstance(result, ReplayFailure):
                 render.note(f"ratings: {result.reason}")
-                # a ruleset that cannot run here matters only among all ladders
+                # a failed ruleset, without a ladder, counts as a failure only if all ladders are exported
                 failed = failed or result.ladder is not None or not ladders
             else:
                 written += 1

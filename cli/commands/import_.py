@@ -12,7 +12,7 @@ import click
 
 from ratings_ledger.cli.arguments.close_names import propose_with_answers
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice
+from ratings_ledger.cli.arguments.options import read_head, require_files_readable_twice
 from ratings_ledger.cli.arguments.tables import TableFiles, add_earlier_answers, add_ledger_facts, with_table_options
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
@@ -130,7 +130,7 @@ def import_(  # the parameters are the options of the command
             raise click.UsageError("--restore takes none of --dry-run, --keep-going, --strict; leave them out")
         return _restore(context, BackupFiles(files, expected_head, incomplete))
     files = tuple(dict.fromkeys(files))
-    table_files.refuse_existing(files)
+    table_files.check_profile_to_save(files)
     table_options, problems = table_files.read(tables)
     policy = context.policy._replace(
         keep_going=keep_going, new_game=new_game, accepted=list_own_aliases(table_options.aliases)
@@ -154,7 +154,7 @@ def import_(  # the parameters are the options of the command
         from ratings_ledger.cli.commands.preview import preview
 
         code, result = preview(context, files, options, propose=partial(_propose_files, files), save=save)
-        note_next_steps(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
+        note_next_steps(result, files, options, is_profile_known=table_files.is_used, keeps_going=keep_going)
         return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # slow to import
@@ -172,8 +172,8 @@ def import_(  # the parameters are the options of the command
     note_games(result)
     code = context.report(result, impact, only_lists=impact is not None and not context.dry_run)
     if not context.dry_run:
-        is_kept = table_files.is_used or _was_imported(context, files[0])
-        note_next_steps(result, files, options, is_kept=is_kept, keeps_going=keep_going)
+        is_profile_known = table_files.is_used or _was_imported(context, files[0])
+        note_next_steps(result, files, options, is_profile_known=is_profile_known, keeps_going=keep_going)
     return code
 
 
@@ -237,7 +237,7 @@ def _may_change_lists(proposal: Proposal) -> bool:
 
 def _restore(context: WriteContext, backup: BackupFiles) -> int:
     """Restore a backup into the ledger; report its players, all of whom are new to the ledger."""
-    refuse_unreadable_twice(backup.files, "--restore")
+    require_files_readable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:
         raise click.UsageError(
             "--head names the end of the backup, --incomplete accepts a backup that was cut off; pass only one of them"

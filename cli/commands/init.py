@@ -96,7 +96,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     try:
         published = publish_missing(open_ledger(db), by, ruleset_texts, only_new_ids=True) if ruleset_texts else []
     except Refused as problem:
-        # exit as for a wrong store, because this command cannot complete this one
+        # exit as for a wrong store, because `init` cannot complete this ledger
         raise NotALedger(problem.message) from None
     with ledger.reading() as connection:
         latest = head(connection)

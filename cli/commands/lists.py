@@ -38,7 +38,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
 def lists_(
     db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, output_format: str
 ) -> None:
-    """Show the lists of months and years, with state and size.
+    """Show the lists of months and years, with their states and sizes.
 
     The published lists of all ladders follow; only --known-at affects which of them appear. To show one, run: ratings
     standings LADDER --as-published. The ladders that are published every month come last, with the months that are due

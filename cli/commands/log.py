@@ -4,7 +4,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import as_of_option, format_option, known_at_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
+from ratings_ledger.cli.arguments.views import open_for_command, open_view, report_ignored_events
 from ratings_ledger.cli.output.recorded_events import print_events, print_events_csv, print_games, print_games_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -77,5 +77,5 @@ def games(
     """
     view = open_view(open_for_command(db), as_of=as_of, known_at=known_at)
     game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
-    note_left_out(game_list.left_out)
+    report_ignored_events(game_list.left_out)
     emit(game_list, output_format, print_games, print_games_csv)

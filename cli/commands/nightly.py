@@ -1,4 +1,4 @@
-"""Implement `nightly`: run the jobs of the night; a failed job does not stop the others."""
+"""Implement `nightly`: run the nightly jobs; a failed job does not stop the others."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,9 +10,9 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.engines import open_work_on_engine, rule_seconds_option, workers_options
+from ratings_ledger.cli.arguments.engines import choose_work_at, rule_seconds_option, workers_options
 from ratings_ledger.cli.arguments.options import by_option, read_duration, result_format
-from ratings_ledger.cli.arguments.views import note_left_out
+from ratings_ledger.cli.arguments.views import report_ignored_events
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
 from ratings_ledger.cli.commands.publish import describe_failures
@@ -20,7 +20,7 @@ from ratings_ledger.cli.commands.publish import publish_due as publish_due_lists
 from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import end_soon_after_interrupt
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.maintenance import print_night
+from ratings_ledger.cli.output.maintenance import print_nightly_run
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
@@ -38,19 +38,19 @@ from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
 
 FINDINGS_SHOWN_MAX = 20
-# the reasons of failures that may pass by themselves, and the pause before another attempt
+# the reasons for failures that may resolve themselves, and the pause before another attempt
 TRANSIENT_REASONS = ("unreachable", "busy", "server-limit", "already-running", "lock-lost")
 RETRY_SECONDS = 60.0
 
-Outcome = tuple[int, str]  # the exit code and the message
+JobResult = tuple[int, str]  # the exit code and the message
 
 
 class Job(NamedTuple):
-    """A part of the night. `check` raises if the part cannot run, and `run` does the work."""
+    """A part of the nightly run. `check` raises if the part cannot run, and `run` does the work."""
 
     name: str
     check: Callable[[], None]
-    run: Callable[[], Outcome]
+    run: Callable[[], JobResult]
 
 
 @command()
@@ -69,7 +69,7 @@ class Job(NamedTuple):
     metavar="TIME",
     callback=read_duration,
     default="0s",
-    help="After a lock or a lost connection, retry every minute for up to TIME, such as 30m.  [default: never]",
+    help="If the ledger is locked or unreachable, retry every minute for up to TIME, such as 30m.  [default: never]",
 )
 @rule_seconds_option
 @workers_options
@@ -87,11 +87,11 @@ def nightly(
     segments: str | None,
     output_format: str,
 ) -> int:
-    """Store the standings, verify the ledger, and make a backup.
+    """Store standings and verify the ledger; --backup adds a backup.
 
     With --publish-due, first publish the lists that are due. A part that fails does not stop the others. The
     output is one line with the date; errors go to standard error. The exit code is the lowest exit code of a failed
-    part. Exit 4, with nothing done, while another night of the same ledger is in progress.
+    part. If another nightly run of the same ledger is in progress, do nothing and exit 4.
     """
     if keep is not None and folder is None:
         raise click.UsageError("--keep works only with --backup DIR; add --backup, or leave out --keep")
@@ -101,15 +101,15 @@ def nightly(
         kinds = ["nightly", *["publish"] * publish_due, "rebuild", "verify", *["backup"] * (folder is not None)]
         ledger = _open(db, kinds, deadline)
         with record_run(ledger, "nightly", clock.now, exclusive=True) as run:
-            open_work = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
+            choose_work = cache(partial(choose_work_at, ledger, on, segments, rule_seconds))
             jobs = []
             if publish_due:
                 context = WriteContext(db, ImportPolicy(by), output_format, dry_run=False)
                 check = partial(_require_rights, ledger, "writer", "published")
                 jobs.append(Job("publish", check, partial(_publish, context)))
             jobs += [
-                Job("rebuild", partial(_require_rights, ledger), partial(_rebuild, ledger, rule_seconds, open_work)),
-                Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, open_work)),
+                Job("rebuild", partial(_require_rights, ledger), partial(_rebuild, ledger, rule_seconds, choose_work)),
+                Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, choose_work)),
             ]
             if folder is not None:
                 jobs.append(
@@ -129,7 +129,7 @@ def nightly(
         parts=tuple(parts),
         compared_without_cache=_read_or_none(ledger, find_last_comparison),
     )
-    emit(night, output_format, print_night)
+    emit(night, output_format, print_nightly_run)
     return night.exit_code
 
 
@@ -165,7 +165,7 @@ def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[Nigh
     while True:
         is_last = time.monotonic() >= deadline
 
-        def attempt(name: str, run: Callable[[], Outcome | None], is_last: bool = is_last) -> NightPart:
+        def attempt_and_report(name: str, run: Callable[[], JobResult | None], is_last: bool = is_last) -> NightPart:
             part = _attempt(name, run)
             if (
                 isinstance(part.reason, str)
@@ -176,11 +176,11 @@ def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[Nigh
                 reported.update({part.reason} & {"unreachable"})
             return part
 
-        checks = {job.name: attempt(job.name, job.check) for job in pending}
+        checks = {job.name: attempt_and_report(job.name, job.check) for job in pending}
         for job in pending:
             parts[job.name] = checks[job.name]
             if checks[job.name].exit_code == 0:
-                parts[job.name] = attempt(job.name, job.run)
+                parts[job.name] = attempt_and_report(job.name, job.run)
                 continue
             with record_run(ledger, job.name, clock.now) as run:
                 run.fail(checks[job.name].message)
@@ -190,8 +190,8 @@ def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[Nigh
         _wait(deadline)
 
 
-def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
-    """Run a part and return its outcome."""
+def _attempt(name: str, run: Callable[[], JobResult | None]) -> NightPart:
+    """Run a part, or its check, and return the result or the failure."""
     started = time.monotonic()
     reason: str | Absent = ABSENT
     try:
@@ -214,7 +214,7 @@ def _require_backup_folder(folder: Path) -> None:
     backup_folder.read_list(folder)
 
 
-def _publish(context: WriteContext) -> Outcome:
+def _publish(context: WriteContext) -> JobResult:
     outcome = publish_due_lists(context)
     problems, published = describe_failures(outcome), sum(not row.is_refused for row in outcome.rows)
     for problem in problems:
@@ -225,17 +225,17 @@ def _publish(context: WriteContext) -> Outcome:
     return 0, published_text if published else "nothing was due"
 
 
-def _rebuild(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt | None]) -> Outcome:
-    result = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), work_at=open_work())
-    note_left_out(result.why_left_out)
+def _rebuild(ledger: Ledger, rule_seconds: float, choose_work: Callable[[], WorkAt | None]) -> JobResult:
+    result = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), work_at=choose_work())
+    report_ignored_events(result.why_left_out)
     note_failures(result)
     rebuilt_text = f"{render.count(result.ladders, 'ladder')}, generation {result.generation}"
     failed_text = f"; {len(result.failures):,} failed" if result.failures else ""
     return int(bool(result.failures)), rebuilt_text + failed_text
 
 
-def _verify(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt | None]) -> Outcome:
-    verification = verify_all(ledger, rule_seconds=rule_seconds, work_at=open_work(), only_new=True)
+def _verify(ledger: Ledger, rule_seconds: float, choose_work: Callable[[], WorkAt | None]) -> JobResult:
+    verification = verify_all(ledger, rule_seconds=rule_seconds, work_at=choose_work(), only_new=True)
     findings, checked = verification.findings, verification.checked
     for finding in findings[:FINDINGS_SHOWN_MAX]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")
@@ -244,12 +244,12 @@ def _verify(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt 
     if findings:
         return 1, f"{render.count(len(findings), 'finding')}; the first is {render.plain(str(findings[0]))}"
     events = render.count(checked.events, "event") + (
-        "" if verification.since is None else f" since {verification.since.position}"
+        "" if verification.since is None else f" since position {verification.since.position}"
     )
     return 0, f"{events}, {render.count(checked.ladders, 'stored ladder')}"
 
 
-def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcome:
+def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> JobResult:
     result = backup_folder.make_backup(ledger, folder, clock.now, keep)
     failed = note_problems(folder, result)
     return int(failed), "; ".join([*result.describe_problems(folder)[:1], str(folder / result.backup.file)])

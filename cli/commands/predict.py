@@ -8,7 +8,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes_options, close_now_option, format_option
-from ratings_ledger.cli.arguments.tables import check_joints, find_unsplittable_ids, partners_option
+from ratings_ledger.cli.arguments.tables import check_partner_separators, find_unsplittable_ids, partners_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
@@ -85,7 +85,7 @@ def predict(
 
 def _read_unsplittable_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:
     """Return the known ids that contain a separator of partners. Raises `click.UsageError` for an unusable one."""
-    check_joints(partners)
+    check_partner_separators(partners)
     if not partners:
         return frozenset()  # skip the slow read of all ids
     with ledger.reading() as connection:

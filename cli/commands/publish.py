@@ -79,7 +79,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
         with view.query(ladder) as query:
             data = {"ladder": query.ladder, "every": every}
         proposal = context.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
-        code = context.enter(SCHEDULED, proposal)
+        code = context.append_and_report(SCHEDULED, proposal)
         if code == 0 and not context.dry_run:
             render.note(
                 "note: run `ratings publish --due` regularly, for example nightly from cron, to publish each month"
@@ -100,7 +100,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
 
 
 def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
-    """Raise `click.UsageError` for options that cannot be combined, and without a ladder and --due."""
+    """Raise `click.UsageError` for options that cannot be combined, or if neither a ladder nor --due is given."""
     if all_due and ladder is not None:
         raise click.UsageError(f"--due publishes all due lists; leave out --due to publish only {ladder}")
     if all_due and as_of is not None:

@@ -6,12 +6,12 @@ import click
 from click.core import ParameterSource
 
 from ratings_ledger.cli.arguments.command import NO_GAME_LOST, OneOf, command
-from ratings_ledger.cli.arguments.engines import open_work_on_engine, rule_seconds_option, workers_options
+from ratings_ledger.cli.arguments.engines import choose_work_at, rule_seconds_option, workers_options
 from ratings_ledger.cli.arguments.options import result_format
-from ratings_ledger.cli.arguments.views import note_left_out
+from ratings_ledger.cli.arguments.views import report_ignored_events
 from ratings_ledger.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.maintenance import print_rolled_back
+from ratings_ledger.cli.output.maintenance import print_rollback
 from ratings_ledger.cli.output.progress import ProgressLog, show_progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
@@ -95,7 +95,7 @@ def rebuild_(
             if rollback:
                 return _verify_and_roll_back(ledger, progress_log if log else None, output_format, rule_seconds)
             with show_progress(progress_log if log else None) as report_progress:
-                work_at = open_work_on_engine(ledger, on, segments, rule_seconds, report_progress)
+                work_at = choose_work_at(ledger, on, segments, rule_seconds, report_progress)
                 result = rebuild(ledger, clock.now, ladders, options, report_progress=report_progress, work_at=work_at)
     except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None
@@ -110,7 +110,7 @@ def rebuild_(
             raise
         render.note(format_interrupt())
         return INTERRUPTED
-    note_left_out(result.why_left_out)
+    report_ignored_events(result.why_left_out)
     _print_report(result, progress_log, log, output_format, check)
     return int(bool(result.failures or result.differing))
 
@@ -130,7 +130,7 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
     rolled_back = roll_back(ledger)
     if log is not None:
         log.write("rolled back", _list_log_members(rolled_back))
-    return emit(rolled_back, output_format, print_rolled_back)
+    return emit(rolled_back, output_format, print_rollback)
 
 
 def _print_report(

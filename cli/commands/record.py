@@ -8,7 +8,12 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
 from ratings_ledger.cli.arguments.prompts import can_ask
-from ratings_ledger.cli.arguments.tables import check_joints, find_only_game, find_unsplittable_ids, partners_option
+from ratings_ledger.cli.arguments.tables import (
+    check_partner_separators,
+    find_only_game,
+    find_unsplittable_ids,
+    partners_option,
+)
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, note_voided
@@ -57,38 +62,39 @@ def record(
             "anna + ben" "cleo + dora"
         ratings record --game chess --game-id c-1 anna:3 ben:1
 
-    At a terminal, questions fill in missing values, and the effect is shown before a key records the game. Without a
-    terminal and without PLAYERS, one event, or the data of one game, is read as JSON from standard input.
+    At a terminal, the command asks for missing values and shows the effect before you press r to record the game.
+    Without a terminal and without PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
-    ledger, was_shown, notes = context.ledger, False, LeagueNotes()
+    ledger, was_effect_shown, notes = context.ledger, False, LeagueNotes()
     game = _find_only_game(ledger) if game is None and (players or can_ask()) else game
     asks = not (players and game and game_id) and can_ask()
     syntax = _read_cell_syntax(ledger, partners, players, asks=asks)
     if asks:
         # slow to import, and most games need no questions
-        from ratings_ledger.cli.commands.record_prompts import NOW, TypedGame, ask_for_game
+        from ratings_ledger.cli.commands.record_prompts import NOW, GameInput, ask_for_game
 
-        def build_event(typed: TypedGame) -> dict[str, Any]:
-            typed_time = None if typed.at == NOW else typed.at
-            event = _build_game(syntax.parse_participants(typed.players), typed.game, typed.game_id, labels)
-            return _complete_event(ledger, event, typed_time, zone, notes)[0]
+        def build_event(game_input: GameInput) -> dict[str, Any]:
+            input_time = None if game_input.at == NOW else game_input.at
+            participants = syntax.parse_participants(game_input.players)
+            event = _build_game(participants, game_input.game, game_input.game_id, labels)
+            return _complete_event(ledger, event, input_time, zone, notes)[0]
 
-        typed_game = TypedGame(players, game, game_id, at)
-        if (answers := ask_for_game(context, typed_game, zone, build_event, syntax)) is None:
+        game_input = GameInput(players, game, game_id, at)
+        if (answers := ask_for_game(context, game_input, zone, build_event, syntax)) is None:
             return 1
         context, (players, game, game_id, at) = answers
         at = None if at == NOW else at
-        was_shown = context.output_format == "table" and not context.dry_run
+        was_effect_shown = context.output_format == "table" and not context.dry_run
     is_undated, league = False, None
     if players:
-        event = _build_typed_event(syntax, players, game, game_id, labels)
+        event = _build_event_from_options(syntax, players, game, game_id, labels)
     else:
         event = _read_event(game, game_id, *partners, *labels.values())
     if isinstance(event, dict):
         is_undated = at is None and "occurred_at" not in event
         event, league = _complete_event(ledger, event, at, zone, notes)
-    result, impact = _propose_event(context, event, quiet or was_shown, notes)
-    if was_shown:
+    result, impact = _propose_event(context, event, quiet or was_effect_shown, notes)
+    if was_effect_shown:
         result.new_players, result.new_ladders, result.unranked = [], [], {}
     if is_undated and isinstance(event, dict) and [rejection.code for rejection in result.rejected] == ["id-conflict"]:
         # the command gave no time, so the recorded event is the same if everything else is equal
@@ -108,7 +114,8 @@ def _find_only_game(ledger: Ledger) -> str | None:
 def _note_result(result: IntakeResult, league: str | None) -> None:
     """Print notes about the recorded game, such as the `league` that it was added to."""
     if league is not None and not result.rejected_count:
-        render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
+        name = render.plain(league)
+        render.note(f"note: the league {name} scheduled this game; it is recorded with --league {name}")
     note_unranked(result)
     note_leagues(result)
     if result.existing:
@@ -117,14 +124,14 @@ def _note_result(result: IntakeResult, league: str | None) -> None:
 
 def _read_cell_syntax(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
     """Return the syntax of cells, both on the command line and in answers. Raises `click.UsageError`."""
-    check_joints(partners)
+    check_partner_separators(partners)
     if not partners and not asks and not any(":" in cell for cell in players):
         return CellSyntax()  # skip the slow read of all ids
     with ledger.reading() as connection:
         return CellSyntax(partners, find_unsplittable_ids(connection, partners))
 
 
-def _build_typed_event(
+def _build_event_from_options(
     syntax: CellSyntax,
     players: tuple[str, ...],
     game: str | None,
@@ -141,12 +148,13 @@ def _build_typed_event(
 def _build_game(
     participants: list[dict[str, Any]], game: str | None, game_id: str | None, labels: dict[str, str | None]
 ) -> dict[str, Any]:
-    """Return the event of a typed game. Raises `click.UsageError` if its name or id is missing."""
-    if game is None or game_id is None:
-        option = "--game, such as --game catan" if game is None else f"--game-id, a new id such as {game}-0042"
-        raise click.UsageError(f"a game needs {option}, too")
-    typed_labels = {name: label for name, label in labels.items() if label is not None}
-    data = {"game_id": game_id, "game": game, **typed_labels, "participants": participants}
+    """Return the event that records a game. Raises `click.UsageError` if its name or id is missing."""
+    if game is None:
+        raise click.UsageError("--game is missing; add the name of the game, such as --game catan")
+    if game_id is None:
+        raise click.UsageError(f"--game-id is missing; add a new id, such as --game-id {game}-0042")
+    given_labels = {name: label for name, label in labels.items() if label is not None}
+    data = {"game_id": game_id, "game": game, **given_labels, "participants": participants}
     return {"type": "game.recorded", "data": data}
 
 
@@ -183,7 +191,10 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
 def _propose_event(
     context: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
 ) -> tuple[IntakeResult, Impact | None]:
-    """Return the result of recording an event, and the impact if it is shown and quick to compute."""
+    """Return the result of recording an event, and its impact.
+
+    Compute the impact in a dry run, and otherwise only if it is shown and quick to compute.
+    """
     proposal = context.propose([event], league_notes=notes)
     should_compute = context.dry_run or (not quiet and proposal.is_small())
     impact = proposal.impact() if should_compute and not proposal.is_refused else None

@@ -1,4 +1,4 @@
-"""Ask at a terminal for the missing parts of a game, and show the effect before a key records it."""
+"""Ask at a terminal for the missing parts of a game, and show the effect before the user records it."""
 
 import sys
 from collections.abc import Callable
@@ -50,8 +50,8 @@ NOW = "now"
 PLAYER_ERRORS = ("bad-identifier", "score-missing", "score-contradicts-place")
 
 
-class TypedGame(NamedTuple):
-    """A partly typed game. `players` are cells in the order of places; `at` may be `NOW`."""
+class GameInput(NamedTuple):
+    """The parts of a game that the user has given. `players` are cells in the order of places; `at` may be `NOW`."""
 
     players: tuple[str, ...] = ()
     game: str | None = None
@@ -70,12 +70,12 @@ class Suggestions(NamedTuple):
 
 def ask_for_game(
     context: WriteContext,
-    typed: TypedGame,
+    game_input: GameInput,
     zone: str | None,
-    build_event: Callable[[TypedGame], dict[str, Any]],
+    build_event: Callable[[GameInput], dict[str, Any]],
     syntax: CellSyntax,
-) -> tuple[WriteContext, TypedGame] | None:
-    """Ask for the missing parts of a game, show its effect, and wait for the key that records it.
+) -> tuple[WriteContext, GameInput] | None:
+    """Ask for the missing parts of a game, show its effect, and wait until the user records or leaves it.
 
     Returns the context to record the game in, with the accepted names, and the complete game; None if the user leaves.
     Times are read in the zone, by default that of the ledger. Raises `Refused`, and `click.Abort`
@@ -84,52 +84,52 @@ def ask_for_game(
     suggestions = _load_suggestions(context)
     zone = zone or suggestions.times.home
     while True:
-        typed = _ask_for_missing(context, typed, suggestions, zone, syntax)
+        game_input = _ask_for_missing(context, game_input, suggestions, zone, syntax)
         try:
-            event = build_event(typed)
+            event = build_event(game_input)
         except Refused as problem:
             if problem.code not in PLAYER_ERRORS:
                 raise
             render.note(problem.message)
-            typed = typed._replace(players=())
+            game_input = game_input._replace(players=())
             continue
         proposal = context.propose([event])
         if {rejection.code for rejection in proposal.result.rejected} == {"close-name"}:
-            context, typed = _replace_names(
-                context, typed, ask_about_close_names(proposal.result.close.values(), {}), syntax
+            context, game_input = _replace_names(
+                context, game_input, ask_about_close_names(proposal.result.close.values(), {}), syntax
             )
             proposal.close()
             continue
         if context.dry_run and not proposal.is_refused:
-            return context, typed
+            return context, game_input
         with redirect_stdout(sys.stderr):
             _print_proposal(proposal, event, suggestions.times)
         key = ask_key({key: meaning for key, meaning in KEYS.items() if key != RECORD or not proposal.is_refused})
         proposal.close()
         if key == RECORD:
-            return context, typed
+            return context, game_input
         if key == LEAVE:
             render.note("nothing was recorded")
             return None
-        typed = typed._replace(**CLEARED_FIELDS[key])
+        game_input = game_input._replace(**CLEARED_FIELDS[key])
 
 
 def _replace_names(
-    context: WriteContext, typed: TypedGame, answers: Answers | None, syntax: CellSyntax
-) -> tuple[WriteContext, TypedGame]:
-    """Replace the players by the answers, or drop the players if the user wants to type them again."""
+    context: WriteContext, game_input: GameInput, answers: Answers | None, syntax: CellSyntax
+) -> tuple[WriteContext, GameInput]:
+    """Replace players with the user's answers, or drop all players if the user wants to type them again."""
     if answers is None:
-        return context, typed._replace(players=())
+        return context, game_input._replace(players=())
     aliases = answers.aliases
     players = tuple(
         syntax.join(
             side._replace(players=[aliases.get(name, name) for name in map(to_nfc, side.players)])
             for side in syntax.split(cell)
         )
-        for cell in typed.players
+        for cell in game_input.players
     )
     accepted = context.policy.accepted | answers.accepted
-    return replace(context, policy=context.policy._replace(accepted=accepted)), typed._replace(players=players)
+    return replace(context, policy=context.policy._replace(accepted=accepted)), game_input._replace(players=players)
 
 
 def _load_suggestions(context: WriteContext) -> Suggestions:
@@ -146,18 +146,18 @@ def _load_suggestions(context: WriteContext) -> Suggestions:
 
 
 def _ask_for_missing(
-    context: WriteContext, typed: TypedGame, suggestions: Suggestions, zone: str | None, syntax: CellSyntax
-) -> TypedGame:
+    context: WriteContext, game_input: GameInput, suggestions: Suggestions, zone: str | None, syntax: CellSyntax
+) -> GameInput:
     """Ask for the missing parts of a game; return the complete game."""
-    if typed.game is None:
-        typed = typed._replace(game=_ask_for_game_name(suggestions))
-    if not typed.players:
-        typed = typed._replace(players=_ask_for_players(suggestions, syntax))
-    if typed.at is None:
-        typed = typed._replace(at=_ask_for_time(context, zone))
-    if typed.game_id is None:
-        typed = typed._replace(game_id=_ask_for_game_id(context, typed.at or NOW, suggestions))
-    return typed
+    if game_input.game is None:
+        game_input = game_input._replace(game=_ask_for_game_name(suggestions))
+    if not game_input.players:
+        game_input = game_input._replace(players=_ask_for_players(suggestions, syntax))
+    if game_input.at is None:
+        game_input = game_input._replace(at=_ask_for_time(context, zone))
+    if game_input.game_id is None:
+        game_input = game_input._replace(game_id=_ask_for_game_id(context, game_input.at or NOW, suggestions))
+    return game_input
 
 
 def _ask_for_game_name(suggestions: Suggestions) -> str:

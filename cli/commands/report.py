@@ -8,7 +8,7 @@ import click
 from ratings_ledger.cli.arguments.command import group, print_note
 from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, read_new_path
 from ratings_ledger.cli.arguments.sites import build_site, names_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
+from ratings_ledger.cli.arguments.views import open_for_command, open_view, report_ignored_events
 from ratings_ledger.cli.commands.export import open_output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.decisions import build_decisions_page, count_affected_players
@@ -58,7 +58,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     except BadArgument as problem:
         hint = {"after": "--from", "known_at": "--to"}.get(str(problem.argument))
         raise click.BadParameter(str(problem), param_hint=[hint]) if hint else problem from None
-    note_left_out(changes.left_out)
+    report_ignored_events(changes.left_out)
     for reason in changes.failed:
         render.note(f"ratings: {reason}")
     page = WRITERS[output.suffix.lower()](build_decisions_page(changes))
@@ -113,7 +113,7 @@ def report_player(
             for note in dict.fromkeys([*earlier.view.notes, *later.view.notes]):
                 print_note(note)
         content = render_file(page, site)
-    note_left_out(page.answer.left_out)
+    report_ignored_events(page.answer.left_out)
     with open_output_file(str(output)) as file:
         file.write(content)
     games = render.count(len(page.variables["games"]), "game")

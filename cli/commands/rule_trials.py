@@ -34,7 +34,7 @@ columns_option = click.option(
 
 
 class RuleTrial(NamedTuple):
-    """The outcome for a file.
+    """The result of trying the rule of a ruleset file.
 
     file:     the name of the file
     name:     the name of the version; None if there are problems
@@ -62,8 +62,8 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
         attempts = (json.dumps(_try_file(name, seed, columns)).encode() for name in remaining_files)
         try:
             for message in run_ahead(attempts, seconds, closes_files=True):
-                outcome = RuleTrial(*json.loads(message))
-                trials.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
+                trial = RuleTrial(*json.loads(message))
+                trials.append(trial._replace(problems=[RulesetProblem(*problem) for problem in trial.problems]))
         except (TimeLimitExceeded, WorkerLost) as error:
             trials.append(
                 RuleTrial(

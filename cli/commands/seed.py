@@ -86,7 +86,7 @@ def seed(
         )
         for row in new_seeds
     ]
-    return context.enter(TYPE, context.propose(items))
+    return context.append_and_report(TYPE, context.propose(items))
 
 
 def _build_seed_data(ladder: str, row: SeedRow) -> dict[str, object]:

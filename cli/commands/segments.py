@@ -69,7 +69,7 @@ def prune(db: str, dry_run: bool, segments: str | None, output_format: str) -> i
     These are segments of another history, such as of a restored ledger, segments in the format of another version,
     and remains of killed computations.
 
-    Segments younger than a day are kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
+    Segments younger than a day are kept. If a computation of the ledger is in progress, delete nothing and exit 4.
     """
     from ratings_ledger.projections.cluster.inventory import prune_segments
 

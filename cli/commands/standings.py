@@ -67,13 +67,13 @@ def standings_(
 
 
 def _note_unranked(view: Snapshot, standings: Standings) -> None:
-    """Note why no player on a ladder has a rank. The player with most games is the example."""
+    """Note why no player on a ladder has a rank. The player with the most games is the example."""
     player = max(standings.rows, key=lambda row: row.games).player
     terms = view.account(standings.ladder, player).terms
     reason = next((term.detail for term in terms if term.term == "no rank"), None)
     if reason is not None:
         render.note(
-            f"note: no player has a rank; {render.plain(quote(player))} has most games, but: {render.plain(reason)}"
+            f"note: no player has a rank; {render.plain(quote(player))} has the most games, but: {render.plain(reason)}"
         )
 
 

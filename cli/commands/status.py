@@ -28,7 +28,7 @@ from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus
     type=click.IntRange(min=0),
     help="Exit 1 if the stored standings lack more events than this.",
 )
-@click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed, or a night was killed.")
+@click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed, or nightly was killed.")
 @format_options(
     "table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read."
 )
@@ -80,7 +80,7 @@ def _find_problems(
         )
     for kind, runs in state.runs.items() if no_failures else ():
         ended = runs.ended
-        # the parts of a night are checked separately, so that a rerun of a failed part ends the alarm
+        # the parts of a nightly run are checked separately, so that a rerun of a failed part ends the alarm
         if ended is not None and ended.has_failed and (kind != "nightly" or ended.result == LOST):
             at = state.times.format_second(ended.finished or ended.started)
             yield HealthProblem("failed", f"the last {kind} failed ({at}): {ended.message}")

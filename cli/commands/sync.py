@@ -25,7 +25,7 @@ def sync(
     reason: str | None,
     yes: bool,
 ) -> int:
-    """Update the ledger to the contents of a sheet, after the user agrees; `save` stores the profile of the sheet."""
+    """Update the ledger to match a sheet, after the user agrees; `save` stores the profile of the sheet."""
     comparisons: list[Sync] = []
 
     def propose(context: WriteContext, options: TableOptions) -> Proposal:

@@ -8,7 +8,7 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import (
     check_workers,
-    open_work_on_engine,
+    choose_work_at,
     rule_seconds_option,
     workers_options,
 )
@@ -53,7 +53,7 @@ def verify(
     report_finding = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)
     check_workers(ledger, on, segments)
-    work_at = open_work_on_engine(ledger, on, segments, rule_seconds)
+    work_at = choose_work_at(ledger, on, segments, rule_seconds)
     verification = verify_all(
         ledger, expected, rule_seconds=rule_seconds, on_finding=report_finding, work_at=work_at, since=since
     )

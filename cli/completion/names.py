@@ -1,6 +1,6 @@
 """Save the names of a ledger in a file, from which a shell completes them quickly.
 
-    ~/.cache/ratings-ledger/names/PLACE
+    ~/.cache/ratings-ledger/names/LOCATIONHASH
 
     1 CHAINHASH CRC-32
 

@@ -1,4 +1,4 @@
-"""Print ladders at two coordinates side by side, as tables and as CSV."""
+"""Print ladders at two sets of coordinates side by side, as tables and as CSV."""
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_effects, print_publish_commands

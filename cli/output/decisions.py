@@ -81,7 +81,7 @@ def _build_decision_cells(decision: Decision, times: TimeFormat) -> tuple[str, s
 
 
 def _build_effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each ladder that a decision affects."""
+    """Yield a row for each decision and each ladder that it affects, or one row for a decision without an effect."""
     amounts_by_effect: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
     for share in drop_duplicate_ladders(decisions.shares):
         for cause, amount in share.amounts.items():
@@ -112,8 +112,7 @@ def _describe_extreme(extreme: tuple[Fraction, str] | None, sign: int) -> str:
 def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
     """Return the part for a ladder: the players whose points changed because of decisions, largest gains first."""
     decided = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
-    games_only = len(shares) - len(decided)
-    games_only_text = render.count(games_only, "more player") if games_only else ""
+    undecided_count = len(shares) - len(decided)
     rows = [
         (
             share.player,
@@ -126,7 +125,9 @@ def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
         for share in decided
     ]
     header = ("player", "before", "change", "after", "rank", "causes")
-    paragraphs = [f"The points of {games_only_text} changed only by games."] if games_only else []
+    paragraphs = []
+    if undecided_count:
+        paragraphs.append(f"The points of {render.count(undecided_count, 'more player')} changed only by games.")
     return PagePart(
         heading=short_name(name),
         paragraphs=paragraphs,

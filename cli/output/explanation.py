@@ -80,7 +80,7 @@ _VERBS = {Fraction(1): "won", Fraction(1, 2): "drew", Fraction(0): "lost"}
 
 
 def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
-    """Describe a game of two players under an Elo rule in one sentence for laymen; return an empty text otherwise.
+    """Describe a game of two players under an Elo rule in one sentence for laymen; for others, return an empty string.
 
     >>> values = {"k": Fraction(32), "expected": Fraction(1, 2), "scored": Fraction(1)}
     >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1", values=values)

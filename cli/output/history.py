@@ -16,7 +16,7 @@ from ratings_ledger.projections.queries.visible_states import DEVIATION, format_
 from ratings_ledger.projections.replay.ladder_names import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
-POSITIONS_SHOWN_MAX = 2  # for each number of points on published lists
+POSITIONS_SHOWN_MAX = 2  # of the published lists with the same points
 OPPONENTS_WIDTH_MIN = 14  # a column of partners must leave this many characters for the opponents
 
 
@@ -68,7 +68,7 @@ def print_history(history: History) -> None:
             columns = with_partners
     with_opponents = _add_opponents(columns, history)
     if render.is_folded(with_opponents):
-        del columns["before"]  # the line above has these points already
+        del columns["before"]  # the row above has the same points, as `after`
         with_opponents = _add_opponents(columns, history)
     render.print_columns(with_opponents, right=("place", "before", "change", "after"))
     if has_published:
@@ -111,7 +111,7 @@ def _name_change(row: Change) -> str:
 
 
 def _format_place(row: Change, player: str) -> str:
-    """Format the place, with the recorded score behind it."""
+    """Format the place, followed by the recorded score."""
     score = None if row.game is None else find_score(row.game, player)
     return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 

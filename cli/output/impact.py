@@ -87,7 +87,7 @@ def _format_numbers(effects: Sequence[Effect], name: str) -> list[str]:
 
 
 def _format_move(values: tuple[int | None, int | None]) -> str:
-    """Return a rank or gold before and after, or an empty text if both are equal."""
+    """Return a rank or gold before and after, or an empty string if both are equal."""
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
@@ -122,7 +122,7 @@ def print_differing_lists(
     groups = [
         (newly_differing, f"would come out differently {when}"),
         (already_differing, f"would come out differently {when}, as they already did before this change"),
-        (renamed, "would come out with another name"),
+        (renamed, "would come out with different player ids"),
     ]
     for differing, heading in groups:
         if differing:

@@ -21,7 +21,8 @@ def print_leagues(leagues: AllLeagues) -> None:
     if rows:
         render.print_table(("league", "game", "per game", "state", "won by"), rows, right=("per game",))
     else:
-        render.note("There are no leagues yet; to create one: ratings league create --help")
+        create_command = "ratings league create LEAGUE --game NAME --players-per-game N"
+        render.note(f"There are no leagues yet; to create one: {create_command}")
 
 
 def print_league_csv(league: LeagueState) -> None:
@@ -53,7 +54,7 @@ def print_league(league: LeagueState) -> None:
 
 
 def print_unmet_csv(unmet: UnmetOpponents) -> None:
-    """Print one line per player."""
+    """Print one line per opponent that the player has not met yet."""
     render.print_csv(("lid", "player"), [(opponent.lid, opponent.player) for opponent in unmet.rows])
 
 

@@ -1,4 +1,4 @@
-"""Print the results of maintenance jobs: verification, backups, rollbacks, checks and nights."""
+"""Print the results of maintenance jobs: verification, backups, rollbacks, checks and nightly runs."""
 
 import sys
 
@@ -26,10 +26,10 @@ def print_verification(verification: Verification) -> None:
         )
 
 
-def print_rolled_back(result: Rollback) -> None:
+def print_rollback(result: Rollback) -> None:
     """Print the generation that is live again."""
     render.echo(
-        f"generation {result.generation} of position {result.position} is live again; "
+        f"generation {result.generation}, built at position {result.position}, is live again; "
         f"generation {result.given_up} is deleted"
     )
 
@@ -67,11 +67,11 @@ def print_backup_checked(check: BackupCheck) -> None:
         render.echo(f"... and {len(check.findings) - FINDINGS_SHOWN_MAX:,} more (--format json lists them)")
     if not check.findings:
         unchanged = "" if check.ladders is ABSENT else f"; {render.count(check.ladders, 'ladder')} as in the ledger"
-        render.echo(f"It is complete{unchanged}. The head: {check.head}")
+        render.echo(f"The backup is complete{unchanged}. The head: {check.head}")
 
 
-def print_night(night: Night) -> None:
-    """Print one line with the date."""
+def print_nightly_run(night: Night) -> None:
+    """Print the result of a nightly run as one line, which begins with the time."""
     comparison_note = (
         f" (last compared without the cache: {night.compared_without_cache or 'never; see: ratings verify'})"
     )

@@ -23,7 +23,7 @@ TABLE_OPTION_NAMES = (
 
 
 def note_next_steps(
-    result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_kept: bool, keeps_going: bool
+    result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_profile_known: bool, keeps_going: bool
 ) -> None:
     """Print a note about the option that helps next, if there is one.
 
@@ -31,11 +31,11 @@ def note_next_steps(
         result: The result of the import or preview.
         files: The names of the files.
         options: The options with which the files were read.
-        is_kept: Whether a profile has the options of the table, or an earlier import suggested a profile.
+        is_profile_known: Whether a profile has the options of the table, or an earlier import suggested to save one.
         keeps_going: Whether the import records the valid games although others are refused.
     """
     if result.rejected_count:
-        if result.valid and not keeps_going and _is_only_in_rows(result):
+        if result.valid and not keeps_going and _has_only_row_rejections(result):
             effect = f"records {'it' if result.valid == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
             render.note(f"note: {render.count(result.valid, 'valid game')}; --keep-going {effect}")
         return
@@ -45,12 +45,17 @@ def note_next_steps(
             render.plain(f"note: no ruleset is published, so these games are not rated; to rate them: {publish}")
         )
     is_table = len(files) == 1 and files[0] != STDIN and files[0] in result.tables
-    if result.appended and is_table and not is_kept and any(getattr(options, name) for name in TABLE_OPTION_NAMES):
+    if (
+        result.appended
+        and is_table
+        and not is_profile_known
+        and any(getattr(options, name) for name in TABLE_OPTION_NAMES)
+    ):
         render.note("note: --save-profile club.toml saves these options; next time pass --profile club.toml")
 
 
-def _is_only_in_rows(result: IntakeResult) -> bool:
-    """Tell whether all rejections are in rows, so that other rows are not affected."""
+def _has_only_row_rejections(result: IntakeResult) -> bool:
+    """Tell whether all rejections are in rows, and the other rows would be read the same without them."""
     if len(result.rejected) >= REJECTIONS_MAX or result.files_counting_by_day:
         return False
     headers = {file: table.header for file, table in result.tables.items()}

@@ -34,11 +34,12 @@ def _describe_command(period_end: datetime, at: Coordinates, times: TimeFormat, 
     if at.as_of is None and period_end < to_datetime(clock.now()):
         day = format_end(to_microseconds(period_end), times.zone)
         message = f"Nothing has been recorded since then; to score them: {command} --as-of {day}"
-        return render.plain(" ".join([message, *_name_rules(at)]))
+        return render.plain(" ".join([message, *_list_rules_option(at)]))
     as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
-    return render.plain(" ".join([f"To score them as if closed now: {command} --close-now", *as_of, *_name_rules(at)]))
+    message = f"To score them as if closed now: {command} --close-now"
+    return render.plain(" ".join([message, *as_of, *_list_rules_option(at)]))
 
 
-def _name_rules(at: Coordinates) -> Iterator[str]:
+def _list_rules_option(at: Coordinates) -> Iterator[str]:
     if at.rules is not None:
         yield f"--rules {at.rules}"

@@ -32,7 +32,7 @@ def print_sheet_differences(differences: SheetDifferences) -> None:
     """Print the number of games by kind of change, and list the games, except those that only changed their order."""
     if differences.otherwise:
         games = render.count(len(differences.otherwise), "game")
-        message = f"note: {games} changed only in the ledger, and not changed by the sheet: "
+        message = f"note: {games} changed only in the ledger and stay as they are there: "
         render.note(
             render.plain(message + render.join_first([*map(render.csv_item, differences.otherwise)], GAMES_SHOWN_MAX))
         )
@@ -57,7 +57,7 @@ FORMAT_CODES = frozenset(
     {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
 )
 
-# messages that are equal from these words on have the same cause, such as an option or a rule; by code
+# by code: the words from which on messages with the same cause are equal
 _CAUSE_STARTS = {"tied-players": " pass --", "no-teams": " are partners"}
 
 _VALUE_PATTERN = re.compile(r"'[^']*'|\d+")
@@ -98,7 +98,7 @@ def note_games(result: IntakeResult) -> None:
     note_voided(result)
 
 
-def print_recorded(outcome: ImportOutcome) -> None:
+def print_import_outcome(outcome: ImportOutcome) -> None:
     """Print the numbers of appended and refused events, the new names, and the impact if it was computed."""
     result, dry_run = outcome.intake_result, outcome.dry_run is True
     file_prefixes: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ def format_rejection(rejection: Rejection) -> str:
     return render.plain(f"{location}{' ' if location else ''}{rejection.code}: {rejection.message}")
 
 
-def print_entered(outcome: DecisionOutcome) -> None:
+def print_decision_outcome(outcome: DecisionOutcome) -> None:
     """Print the result of recording events of one type, and their impact."""
     result = outcome.intake_result
     if outcome.is_refused:

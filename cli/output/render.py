@@ -56,11 +56,11 @@ def print_json(value: Any) -> None:
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> None:
-    """Print rows as CSV, with unchanged values except after `write_csv_safely` or on a terminal."""
+    """Print rows as CSV, with unchanged values except after `enable_safe_csv` or on a terminal."""
     click.echo(to_csv([header, *rows], to_stdout=True), nl=False)
 
 
-def write_csv_safely() -> None:
+def enable_safe_csv() -> None:
     """Let the running command write CSV that is safe to open in a spreadsheet, but cannot be read back exactly."""
     click.get_current_context().meta[CSV_SAFE_KEY] = True
 
@@ -211,7 +211,7 @@ def format_column(points: Sequence[Fraction | str | None], places: int = 2, sign
 
 
 def format_exact(points: Fraction | str | None) -> str:
-    """Return a number as a decimal if the decimal is exact, otherwise as a fraction; None as an empty text.
+    """Return a number as a decimal if the decimal is exact, otherwise as a fraction; None as an empty string.
 
     >>> format_exact("3/8"), format_exact("20/3"), format_exact(None)
     ('0.375', '20/3', '')
@@ -350,7 +350,7 @@ def emit(
     csv: Printer | None = None,
     **other_formats: Printer,
 ) -> int:
-    """Print a result in a format, after its failures.
+    """Print a result in a format, after notes about what failed.
 
     Args:
         result: The result.

@@ -67,7 +67,7 @@ def print_ruleset(state: RulesetState) -> None:
     column_count = 3 if ruleset.assumed else 2
     render.print_table(KEY_COLUMNS[:column_count], [row[:column_count] for row in state.keys])
     is_frozen_by_league = ruleset.freeze == "league-start"
-    subject = "leagues by the day on which they begin" if is_frozen_by_league else "games by the day of their end"
+    subject = "leagues by start date" if is_frozen_by_league else "games by end date"
     render.echo(f"\nTimeline of {subject} ({ruleset.time_zone})")
     rows = [
         (
@@ -80,12 +80,13 @@ def print_ruleset(state: RulesetState) -> None:
         )
         for version in (*state.timeline, *state.never_in_force)
     ]
-    header = ("from", "until before", "version", "position", times.name_column("recorded"), "by")
+    header = ("from", "before", "version", "position", times.name_column("recorded"), "by")
     render.print_table(header, rows, right=("position",))
     for version in state.never_in_force:
         render.print_hanging(f"Version {version.version} is never in force: {version.why}.", 2)
     if not state.withdrawn:
-        render.print_hanging(state.between or "Its rule is not installed.", 2)
+        missing_rule = f"The rule {ruleset.rule} is not installed; install the package that provides it."
+        render.print_hanging(state.between or missing_rule, 2)
 
 
 def format_problem(file: str, problem: RulesetProblem) -> str:

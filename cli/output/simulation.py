@@ -97,7 +97,7 @@ def _print_quality(variant: Variant) -> None:
         render.echo("\nHow well the points before each game predicted who was placed better:\n")
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
         render.print_table(header, rows, right=header[2:])
-        render.echo("Less is better, except for the accuracy.")
+        render.echo("Lower is better, except for accuracy.")
     _print_unplaced(variant)
 
 

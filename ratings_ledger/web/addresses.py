@@ -26,7 +26,7 @@ HASH_DIGITS = 32
 DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.ASCII)
 CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # no id contains these, and PostgreSQL rejects them in queries
 PLAIN = re.compile(r"[a-z0-9-]+", re.ASCII)
-SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
+SEGMENT_PATTERN = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
 # by default, a folder has a page per game only if there are at most this many games
 GAME_PAGES_MAX = 20_000
@@ -61,7 +61,7 @@ def decode_segment(segment: str) -> str | None:
     >>> decode_segment("~c5~81ukasz"), decode_segment("Łukasz"), decode_segment("~41~~" + "0" * 32)
     ('Łukasz', None, None)
     """
-    if not SEGMENT.fullmatch(segment):
+    if not SEGMENT_PATTERN.fullmatch(segment):
         return None
     content = re.sub(rb"~([0-9a-f]{2})", lambda escape: bytes([int(escape[1], 16)]), segment.encode())
     try:

@@ -402,7 +402,7 @@ def _choose_value_axis(chart: _StepChart) -> tuple[Sequence[Fraction], Sequence[
 
 
 def _draw_line(frame: _Frame, index: int, kinds: Sequence[PointKind], positions: Sequence[tuple[int, int]]) -> str:
-    """Draw the step line of a series through all points except published values; an empty text if nothing remains."""
+    """Draw the step line of a series through all points except published values; an empty string if none remains."""
     steps = [position for position, kind in zip(positions, kinds, strict=True) if kind != "published"]
     if len(steps) > 1 and kinds[0] == "start" and steps[0][0] == steps[1][0]:
         steps[0] = (steps[0][0] - _START_OFFSET, steps[0][1])

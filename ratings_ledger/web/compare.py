@@ -29,7 +29,7 @@ ROWS_MAX = 25  # rows in the table of gains, and of losses
 class LadderComparison(NamedTuple):
     """A ladder at two sets of coordinates: their descriptions, and its gains, losses, new and removed players.
 
-    The largest come first. `quality` says how well each side predicts results, if that was requested.
+    The largest come first. `quality` measures how well the points before and after predict results, if requested.
     """
 
     difference: Difference
@@ -43,7 +43,7 @@ class LadderComparison(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """A suggested comparison: its description, both coordinates, and the ladder, None for all ladders."""
+    """A suggested comparison: its description, both sets of coordinates, and the ladder, None for all ladders."""
 
     text: str
     a: str

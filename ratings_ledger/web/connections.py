@@ -33,7 +33,7 @@ class LimitedConnection(H11Protocol):
             min(idle, key=lambda connection: connection._idle_since).drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End, and stop the timer."""
+        """End the connection, and stop its timer."""
         self._timer.cancel()
         super().connection_lost(exc)
 

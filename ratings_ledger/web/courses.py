@@ -56,7 +56,7 @@ def _link_step(link: Callable[[str], str], course: Course, index: int) -> str:
 
 
 def describe_band(course: Course, format_points: Callable[[Fraction], str]) -> str:
-    """Describe the deviation band around a course in a clause; return an empty text if the rule has no deviation."""
+    """Describe the deviation band around a course in a clause; return an empty string if the rule has no deviation."""
     if not course.deviations:
         return ""
     return f"; the band is the rating ± its deviation, {format_points(course.deviations[-1])} at the end"

@@ -1,7 +1,7 @@
 """Describe the pages as an OpenAPI document, generated from the routes and the types of their results.
 
-A ladder's name has several segments of an address, but a path parameter of OpenAPI has only one. So the document lists
-each page of a ladder once for every number of segments that a name can have.
+A ladder's name takes up several segments of an address, but an OpenAPI path parameter matches only one. So the document
+lists each page of a ladder once for every number of segments that a name can have.
 """
 
 import json
@@ -19,29 +19,30 @@ from ratings_ledger.web.visits import AXES
 
 OPENAPI = "openapi.json"
 LADDER_PARTS = 5  # a ruleset, and at most four values of its partition
-SEGMENT = "^([a-z0-9-]|~[0-9a-f]{2})+(~~[0-9a-f]{32})?$"
+SEGMENT_PATTERN = "^([a-z0-9-]|~[0-9a-f]{2})+(~~[0-9a-f]{32})?$"
 PARAMETERS = {
     "as_of": "Only games played up to this time: a date, month or year, which means its end, or an instant, such as "
     "2024-12-31T12:00Z.",
     "known_at": "Only events recorded up to this point: a position of the log, an instant, or a date or month, which "
     "means its end.",
     "rules": "A version, ID@VERSION, that scores all games of its ruleset.",
-    "active_since": "Only players who have played since then: a date, which means its start, or a time.",
+    "active_since": "Only players who have played since this time: a date, which means its start, or an instant.",
     "about": "Only events about this game or player, or the event with this id.",
     "type": "Only events of this type.",
     "by": "Only events recorded by this person.",
     "a": "The first coordinates, written as for `ratings diff`, such as published or now.",
     "b": "The second coordinates.",
     "ladder": "A ladder, such as elo-catan/all.",
-    "player": "A player; up to six.",
-    "place": "A place for each participant, in their order.",
+    "player": "A player; repeat the parameter for up to six players.",
+    "place": "A place; repeat the parameter for each participant, in the order of the game's participants.",
 }
 ERRORS = {
     "400": "The coordinates or another parameter are invalid.",
     "404": "There is no such page, player, game, ladder or version.",
     "414": "The address is too long.",
     "421": "The server does not answer for this host.",
-    "503": "The ledger or ladder cannot be read now, or the answer takes too long; retry after Retry-After.",
+    "503": "The ledger or ladder cannot be read now, or the answer takes too long; retry after the number of seconds "
+    "in the Retry-After header.",
 }
 DESCRIPTION = (
     "Every page of the ledger as JSON, and every table as CSV; the address without an extension is the HTML page. "
@@ -57,7 +58,7 @@ def render_openapi() -> bytes:
 
 
 def build_document() -> Schema:
-    """Build the document in the format OpenAPI 3.1."""
+    """Build the document in OpenAPI 3.1 format."""
     error = {
         "type": "object",
         "required": ["status", "reason"],
@@ -78,7 +79,7 @@ def build_document() -> Schema:
                 "same": {"description": "The answer has the ETag that If-None-Match names."},
             },
             "schemas": {
-                "Segment": {"type": "string", "maxLength": SEGMENT_MAX, "pattern": SEGMENT},
+                "Segment": {"type": "string", "maxLength": SEGMENT_MAX, "pattern": SEGMENT_PATTERN},
                 "Refusal": {"type": "object", "required": ["error"], "properties": {"error": error}},
                 **build_schemas(_list_result_types()),
             },
@@ -108,7 +109,7 @@ def _list_paths() -> Iterator[tuple[str, Schema]]:
 
 
 def _list_route_paths(route: Route, ladder: list[str]) -> Iterator[tuple[str, Schema]]:
-    """Yield the paths of a route's pages; `ladder` names the parts of a ladder's name."""
+    """Yield the paths of a route's pages; `ladder` lists the path parameters that make up a ladder's name."""
     names = [part for name in route.segment_names for part in (ladder if name == "ladder" else [name])]
     path = route.pattern.replace("{ladder}", "/".join(f"{{{part}}}" for part in ladder))
     path = "/index" if path == "/" else path
@@ -139,7 +140,7 @@ def _reference_schema(result_type: Any) -> Schema:
 
 
 def _describe_operation(
-    name: str, summary: str, ids: list[str], parameters: Sequence[str], *, content: Schema, error_prefix: str
+    name: str, summary: str, segment_names: list[str], parameters: Sequence[str], *, content: Schema, error_prefix: str
 ) -> Schema:
     segments = [
         {
@@ -149,7 +150,7 @@ def _describe_operation(
             "description": "An id as a segment of an address.",
             "schema": {"$ref": "#/components/schemas/Segment"},
         }
-        for segment in ids
+        for segment in segment_names
     ]
     return {
         "get": {

@@ -211,7 +211,7 @@ def build_ranks_page(visit: Visit, player: str, ladder: str) -> Page:
 def _draw_points(
     player: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: HorizontalAxis
 ) -> str:
-    """Return the chart of a player's points and of published lists, or an empty text for a course without steps."""
+    """Return the chart of a player's points and of published lists, or an empty string for a course without steps."""
     course = player.steps
     if not course:
         return ""
@@ -237,7 +237,7 @@ def _draw_points(
 
 
 def _draw_ranks(ranks: Ranks, course: Course, by: HorizontalAxis) -> str:
-    """Return the chart of a player's ranks over the span of their course, or an empty text if they never had a rank."""
+    """Return the chart of a player's ranks over the span of their course, or "" if they never had a rank."""
     line = build_rank_line(ranks.player, ranks.rows or (), by)
     if not line.points:
         return ""

@@ -1,7 +1,7 @@
 """Build the report on a player: a self-contained page that lets a reader verify a rating without trusting the club.
 
-The report compares two positions: the points, the games and terms that add up to them, and each cause of the
-difference. A report on the same positions is always the same, byte for byte.
+The report compares two positions. For each it shows the points, and the games and terms that add up to them; then it
+lists the causes of the difference. A report on the same positions is always the same, byte for byte.
 """
 
 import shlex
@@ -48,7 +48,7 @@ from ratings_ledger.web.visits import Visit
 
 # the types of events, other than games, that affect a player
 DECISION_TYPES = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
-LADDERS_LISTED = 5  # the ladders that a message names if the player is not on the requested ladder
+LADDERS_LISTED_MAX = 5  # how many ladders a message names if the player is not on the requested ladder
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class ReportSide:
     """
 
     view: Snapshot
-    ladder: Standings
+    standings: Standings
     head: ChainHead
     recorded_at: datetime
     profile: Profile | None
-    account: PlayerExplanation | None
+    explanation: PlayerExplanation | None
     previous_season: str | None
 
     @property
@@ -74,7 +74,7 @@ class ReportSide:
     @property
     def at(self) -> Coordinates:
         """Return the coordinates."""
-        return self.ladder.at
+        return self.standings.at
 
     @property
     def standing(self) -> Standing | None:
@@ -84,7 +84,7 @@ class ReportSide:
     @property
     def unranked_reason(self) -> str | None:
         """Return the reason why the player is unranked, if known."""
-        terms = () if self.account is None else self.account.terms
+        terms = () if self.explanation is None else self.explanation.terms
         return next((term.detail for term in terms if term.term == "no rank"), None)
 
     @property
@@ -101,7 +101,7 @@ class ReportSide:
     @cached_property
     def games(self) -> dict[str, PlayedGame]:
         """Return the player's games by id, including games that do not count."""
-        games = () if self.account is None else self.account.games
+        games = () if self.explanation is None else self.explanation.games
         return {game.game_id: game for game in games if game.game_id is not None}
 
 
@@ -141,10 +141,10 @@ class ReportedDecision(NamedTuple):
 
 
 class ReproductionCommand(NamedTuple):
-    """A command that reproduces part of the report: its title, its options and its arguments."""
+    """A command that reproduces part of the report: its title, the command with its options, and its arguments."""
 
     title: str
-    options: str
+    command_and_options: str
     arguments: Sequence[str]
 
 
@@ -161,8 +161,8 @@ def build_report_page(earlier: Visit, later: Visit, player: str, ladder: str) ->
         positions = f"position {known_now} is earlier than `known_at` ({known_before})"
         raise BadArgument(f"{positions}; swap the two positions", "to")
     ids = later.ledger.at(known_at=known_now).ids(player)
-    standings_pair = [later_standings] if known_before == known_now else [earlier_standings, later_standings]
-    sides = [_load_side(later.ledger, standings, ids) for standings in standings_pair]
+    standings_by_side = [later_standings] if known_before == known_now else [earlier_standings, later_standings]
+    sides = [_load_side(later.ledger, standings, ids) for standings in standings_by_side]
     if not any(side.profile for side in sides):
         raise Unknown("player-unknown", _describe_absence(later, later_standings, player, ids))
     difference = later.ledger.attribute(ladder, player, sides[0].view, sides[-1].view)
@@ -220,19 +220,19 @@ def _load_side(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> Repo
         recorded = to_datetime(read_recorded_at(connection, at.known_at))
     side = ReportSide(
         view=view,
-        ladder=standings,
+        standings=standings,
         head=head,
         recorded_at=recorded,
         profile=next(filter(None, (_load_profile(view, ladder, player) for player in ids)), None),
-        account=None,
+        explanation=None,
         previous_season=None,
     )
     if side.profile is None:
         return side
     previous = view.season_before(ladder)
     has_carried_points = previous is not None and _load_profile(view, previous, side.profile.player) is not None
-    account = view.account(ladder, side.profile.player)
-    return replace(side, account=account, previous_season=previous if has_carried_points else None)
+    explanation = view.account(ladder, side.profile.player)
+    return replace(side, explanation=explanation, previous_season=previous if has_carried_points else None)
 
 
 def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
@@ -261,15 +261,16 @@ def _describe_absence(later: Visit, standings: Standings, player: str, ids: Sequ
             return f"{quote(player)} has no points on {short_name(ladder)} before {until}{hint}"
     rows = later.rows_by_player.get(later.view.person(player).player, ())
     ladders = [row.ladder for row in drop_duplicate_ladders(rows)]
-    more = f" and {len(ladders) - LADDERS_LISTED:,} more" if len(ladders) > LADDERS_LISTED else ""
-    return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(ladders[:LADDERS_LISTED])}{more}"
+    more = f" and {len(ladders) - LADDERS_LISTED_MAX:,} more" if len(ladders) > LADDERS_LISTED_MAX else ""
+    listed = ", ".join(ladders[:LADDERS_LISTED_MAX])
+    return f"{quote(player)} is not on {short_name(ladder)}; they are on {listed}{more}"
 
 
 def _build_statement(side: ReportSide, first: ReportSide, start: Fraction) -> Statement | None:
     """Return the statement of a side's games.
 
-    Return None without the player, for the later side of running points, because the causes explain it, and for a list
-    without games of the player.
+    Return None if the player is not on this side, or has no games on the list. With running points, also return None
+    for the later side, which the causes explain.
     """
     if side.profile is None or (side is not first if side.profile.running else not side.changes):
         return None
@@ -277,14 +278,14 @@ def _build_statement(side: ReportSide, first: ReportSide, start: Fraction) -> St
     opening = changes[0].before if changes else start
     return Statement(
         player=side.profile.player,
-        ladder=side.ladder.ladder,
+        ladder=side.standings.ladder,
         at=side.at,
         published=None,
         since=None,
         opening=opening,
         lines=tuple(build_change_lines(changes)),
         closing=changes[-1].after if changes else opening,
-        times=side.ladder.times,
+        times=side.standings.times,
     )
 
 
@@ -328,7 +329,7 @@ def _load_games(sides: Sequence[ReportSide], ids: Sequence[str]) -> list[Reporte
 def _load_timelines(side: ReportSide, games: Iterable[str]) -> dict[str, GameTimeline]:
     """Return the timelines of recorded games."""
     with side.view.hold_connection():
-        return {timeline.game_id: timeline for timeline in side.view.timelines([*games], side.ladder.ladder)}
+        return {timeline.game_id: timeline for timeline in side.view.timelines([*games], side.standings.ladder)}
 
 
 def _find_effect(
@@ -349,7 +350,7 @@ def _find_effect(
 
 def _explain_nonparticipation(side: ReportSide, game_id: str, ids: Sequence[str]) -> str:
     """Explain why the player does not take part in the game on this side."""
-    explanation = side.view.explain(side.ladder.ladder, game_id)
+    explanation = side.view.explain(side.standings.ladder, game_id)
     if explanation.why_not:
         return explanation.why_not
     participant = next((row.player for row in explanation.players if row.player in ids), None)
@@ -371,7 +372,7 @@ def _load_entries(ledger: Ledger, last: ReportSide, player: str) -> list[Publish
     entries, until = [], last.at.as_of_datetime
     for publication in last.view.publications().rows:
         is_in_time = until is None or (publication.as_of and publication.as_of <= until)
-        if publication.ladder == last.ladder.ladder and is_in_time:
+        if publication.ladder == last.standings.ladder and is_in_time:
             rows = ledger.at(known_at=publication.position).published(publication.ladder, [player]).rows
             entries.append(PublishedEntry(publication, next(iter(rows), None)))
     return sorted(entries, key=lambda entry: entry.publication.position)
@@ -395,8 +396,8 @@ def _load_decisions(last: ReportSide, player: str, games: Sequence[ReportedGame]
             )
     for row in last.view.events(player, types=DECISION_TYPES).rows:
         event, data = row.event, row.event["data"] if row.target is None else row.target.data
-        if data.get("ladder", last.ladder.ladder) == last.ladder.ladder:
-            description = describe_recorded_event(row, last.ladder.times)
+        if data.get("ladder", last.standings.ladder) == last.standings.ladder:
+            description = describe_recorded_event(row, last.standings.times)
             decisions.append(
                 ReportedDecision(
                     position=event["position"],
@@ -413,20 +414,20 @@ def _load_rulesets(sides: Sequence[ReportSide]) -> list[RulesetState]:
     """Return the versions that scored the player's games or rank the ladder on any side, oldest first."""
     rulesets = dict[str, RulesetState]()
     for side in reversed(sides):
-        for name in dict.fromkeys([*(row.ruleset for row in side.changes if row.ruleset), side.ladder.ruleset]):
+        for name in dict.fromkeys([*(row.ruleset for row in side.changes if row.ruleset), side.standings.ruleset]):
             if name not in rulesets:
                 rulesets[name] = side.view.ruleset(name)
     return sorted(rulesets.values(), key=lambda ruleset: ruleset.position)
 
 
 def _draw_chart(sides: Sequence[ReportSide], player_name: str, game_link: Callable[[str], str]) -> str:
-    """Return a chart of the points by date, one line per side; an empty text without games."""
+    """Return a chart of the points by date with a line per side, or an empty string if there are no games."""
     distinct = {side.changes: side for side in sides if side.changes}
     if not distinct:
         return ""
     last = sides[-1]
 
-    describe = partial(describe_dated_change, last.ladder.times)
+    describe = partial(describe_dated_change, last.standings.times)
     lines = [
         build_points_line(player_name if len(distinct) == 1 else side.heading, side.course, "date", describe, game_link)
         for side in distinct.values()
@@ -436,7 +437,7 @@ def _draw_chart(sides: Sequence[ReportSide], player_name: str, game_link: Callab
         ends += describe_band(last.course, format_points)
     return draw_steps(
         lines,
-        title=f"Points of {player_name} on {short_name(last.ladder.ladder)}",
+        title=f"Points of {player_name} on {short_name(last.standings.ladder)}",
         description=f"{ends}.",
         prefix="points",
         vertical_lines=list_revision_marks(last.course, "date", lambda row: f"{row.game_id} was corrected later"),
@@ -458,26 +459,26 @@ def _list_commands(
         yield from _list_side_commands(side, ladder, f"{as_of} --known-at {side.at.known_at}")
     for entry in entries:
         position = entry.publication.position
-        options = f"standings --known-at {position} --as-published"
-        yield ReproductionCommand(f"The list published at position {position}", options, (ladder,))
+        command = f"standings --known-at {position} --as-published"
+        yield ReproductionCommand(f"The list published at position {position}", command, (ladder,))
     if first is not last:
         prefix = "" if last.at.as_of is None else f"as-of={format_instant(last.at.as_of)},"
         start, end = (f"{prefix}known-at={side.at.known_at}" for side in sides)
-        options = f"explain --change --from {start} --to {end}"
-        yield ReproductionCommand("Causes of the difference", options, (player, ladder))
+        command = f"explain --change --from {start} --to {end}"
+        yield ReproductionCommand("Causes of the difference", command, (player, ladder))
     if games:
         game_id = games[0].timeline.game_id
         yield ReproductionCommand(f"The history of a game, such as {game_id}", "log", (game_id,))
     for month, month_ladder in sorted({pair for side in sides for pair in _list_month_ladders(side, ladder)}):
         title = f"The rank in {month}: report on that month's list"
-        options = f"report player {positions} -o {month}.html"
-        yield ReproductionCommand(title, options, (player, month_ladder))
+        command = f"report player {positions} -o {month}.html"
+        yield ReproductionCommand(title, command, (player, month_ladder))
     for season in dict.fromkeys(side.previous_season for side in sides if side.previous_season):
-        options = f"report player {positions} -o before.html"
-        yield ReproductionCommand("Carried-over points: report on the previous season", options, (player, season))
+        command = f"report player {positions} -o before.html"
+        yield ReproductionCommand("Carried-over points: report on the previous season", command, (player, season))
     for ruleset in _load_rulesets(sides):
-        options = f"rules show --known-at {last.at.known_at}"
-        yield ReproductionCommand("The text of the rules", options, (ruleset.ruleset.name,))
+        command = f"rules show --known-at {last.at.known_at}"
+        yield ReproductionCommand("The text of the rules", command, (ruleset.ruleset.name,))
     yield ReproductionCommand("This page, byte for byte", f"report player {positions} -o again.html", (player, ladder))
 
 
@@ -496,11 +497,11 @@ def _list_side_commands(side: ReportSide, ladder: str, axes: str) -> Iterator[Re
 
 def _list_month_ladders(side: ReportSide, ladder: str) -> Iterator[tuple[str, str]]:
     """Yield the pair (month, ladder) for each monthly list that contributes to this list."""
-    months = {term.term for term in side.account.terms} if side.account else set()
+    months = {term.term for term in side.explanation.terms} if side.explanation else set()
     yield from (pair for pair in side.view.months(ladder).items() if pair[0] in months)
 
 
 def _format_command(command: ReproductionCommand) -> str:
     """Return a command quoted for the shell; names that look like options follow `--`."""
     separator = ["--"] if any(name.startswith("-") for name in command.arguments) else []
-    return shlex.join(["ratings", *command.options.split(), *separator, *command.arguments])
+    return shlex.join(["ratings", *command.command_and_options.split(), *separator, *command.arguments])

@@ -68,17 +68,21 @@ class Route:
     @cached_property
     def segment_names(self) -> list[str]:
         """Return the names of the variable segments, in order."""
-        return NAME.findall(self.pattern)
+        return NAME_PATTERN.findall(self.pattern)
 
     @cached_property
     def path_pattern(self) -> re.Pattern[str]:
         """Return the regular expression that matches the paths of such pages."""
-        expressions = NUMBER_PATTERNS | {"ladder": f"{SEGMENT}(?:/{SEGMENT})*"}
-        return re.compile(NAME.sub(lambda match: f"(?P<{match[1]}>{expressions.get(match[1], SEGMENT)})", self.pattern))
+        expressions = NUMBER_PATTERNS | {"ladder": f"{SEGMENT_PATTERN}(?:/{SEGMENT_PATTERN})*"}
+
+        def build_group(match: re.Match[str]) -> str:
+            return f"(?P<{match[1]}>{expressions.get(match[1], SEGMENT_PATTERN)})"
+
+        return re.compile(NAME_PATTERN.sub(build_group, self.pattern))
 
 
-NAME = re.compile(r"\{(\w+)\}")
-SEGMENT = "[^_/][^/]*"  # segments that begin with _ are the site's own path words
+NAME_PATTERN = re.compile(r"\{(\w+)\}")
+SEGMENT_PATTERN = "[^_/][^/]*"  # segments that begin with _ are the site's own path words
 NUMBER_PATTERNS = {"position": "[1-9][0-9]{0,17}", "part": "[1-9][0-9]{0,11}", "page": "[2-9]|[1-9][0-9]{1,6}"}
 ROUTES = (
     Route("index", "/", build_index_page, AllLadders),

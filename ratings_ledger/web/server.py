@@ -110,7 +110,7 @@ class ResponseCache:
         self._bytes = 0
 
     def get(self, key: Any) -> Response | None:
-        """Return a cached response."""
+        """Return a cached response, or None."""
         with self._lock:
             if (response := self._responses.get(key)) is not None:
                 self._responses.move_to_end(key)

@@ -1,9 +1,9 @@
 """Write all pages as files to a folder, for any web host.
 
-The folder has a MANIFEST.json: the head of the log, each file with its SHA-256, and the basis of each page. The next
-run builds only pages whose basis has changed, writes only files whose content has changed, and removes only files that
-have not been edited. The manifest is written last, so an interrupted run is repeated. Several processes share the work
-of a large site; each writes its files and returns their hashes.
+The folder has a MANIFEST.json: the head of the log, each file with its SHA-256, and the basis of each page, which is
+the data that determines its content. The next run builds only pages whose basis has changed, writes only files whose
+content has changed, and removes only files that have not been edited. The manifest is written last, so an interrupted
+run is repeated. Several processes share the work of a large site; each writes its files and returns their hashes.
 """
 
 import json
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from hashlib import file_digest, sha256
 from importlib.metadata import version
-from pathlib import Path as Folder
+from pathlib import Path
 from shutil import copyfileobj
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,7 +33,7 @@ from ratings_ledger.web.visits import Visit
 MANIFEST = "MANIFEST.json"
 GAMES_PATH = ("games",)  # prefix of the pages of games and their clocks
 CHOOSE_FOLDER = "choose an empty or new folder"
-# the numbers of other pages and of game pages in a unit of work: a game page takes a twentieth of the time
+# the size of a unit of work, in pages of other kinds or in game pages, which take a twentieth of the time
 UNIT_PAGES, UNIT_GAMES = 10, 200
 FORKING_GAMES = 1_000  # with this much work, measured in game pages, several processes are faster
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class SiteSummary(NamedTuple):
-    """The numbers of files in a site, written files and removed files, and the reasons why ladders failed."""
+    """The number of files in a site, the numbers of files written and removed, and the reasons why ladders failed."""
 
     files: int
     written: int
@@ -61,7 +61,7 @@ class _Manifest(NamedTuple):
 class _SiteWriter:
     """A writer of the files of a site, which collects the site's manifest."""
 
-    def __init__(self, folder: Folder, site: Site, settings: str) -> None:
+    def __init__(self, folder: Path, site: Site, settings: str) -> None:
         self.folder, self.site, self.settings = folder, site, settings
         self.previous = _read_manifest(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,20 +110,20 @@ class _SiteWriter:
         _write_file(self.folder, MANIFEST, (json.dumps(manifest, separators=(",\n", ": ")) + "\n").encode())
 
 
-def read_title(folder: Folder) -> str:
+def read_title(folder: Path) -> str:
     """Return the title of the site in a folder, or the default title. Raises `BadArgument` for other content."""
     return _read_manifest(folder).title or Site().title
 
 
-def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = addresses.GAME_PAGES_MAX) -> SiteSummary:
-    """Bring the files of a site up to date. If there are at most `game_pages` games, each has a page.
+def write_site(ledger: Ledger, folder: Path, site: Site, game_pages_max: int = addresses.GAME_PAGES_MAX) -> SiteSummary:
+    """Bring the files of a site up to date. If there are at most `game_pages_max` games, each has a page.
 
     Raises `BadArgument` for a folder with other content, `OSError` if it cannot be written.
     """
     head = ledger.head
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
     with visit.view.hold_connection():  # closed before the pages are built, because other processes may build them
-        site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
+        site = site._replace(game_pages=visit.view.games_recorded() <= game_pages_max)
         visit.query = {}  # links must not carry the position, because it was not requested
         shared_settings = (
             version("ratings-ledger"),
@@ -156,7 +156,7 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
 
 
 def _list_outdated_pages(writer: _SiteWriter, visit: Visit) -> tuple[list[PageTask], list[str]]:
-    """Return the pages to build, and the games whose pages to build."""
+    """Return the pages to build, and the games for which to build a page."""
     has_games = writer.site.game_pages
     tasks = [
         task
@@ -204,7 +204,7 @@ def _write_games(writer: _SiteWriter, visit: Visit, basis: str) -> None:
     writer.written += 1
 
 
-def _hash_file(path: Folder) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -283,7 +283,7 @@ def _list_files(folder: str, prefix: str = "") -> set[str]:
     return names
 
 
-def _read_manifest(folder: Folder) -> _Manifest:
+def _read_manifest(folder: Path) -> _Manifest:
     """Return a folder's manifest, empty for a new folder. Raises `BadArgument`."""
     if not folder.exists():
         return _Manifest("", {}, {})
@@ -304,22 +304,22 @@ def _read_manifest(folder: Folder) -> _Manifest:
         raise BadArgument(f"{path} is not a manifest of this program; {CHOOSE_FOLDER}", "folder") from None
 
 
-def _is_unedited(folder: Folder, name: str, file_hash: str) -> bool:
+def _is_unedited(folder: Path, name: str, file_hash: str) -> bool:
     """Tell whether a file in the manifest exists, is not behind a link, and still has its hash."""
-    parts = Folder(name).parts
-    ancestors = [folder / Folder(*parts[:depth]) for depth in range(1, len(parts) + 1)]
-    if Folder(name).is_absolute() or ".." in parts or any(path.is_symlink() for path in ancestors):
+    parts = Path(name).parts
+    ancestors = [folder / Path(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+    if Path(name).is_absolute() or ".." in parts or any(path.is_symlink() for path in ancestors):
         return False
     return ancestors[-1].is_file() and sha256(ancestors[-1].read_bytes()).hexdigest() == file_hash
 
 
-def _remove_empty_folders(folder: Folder, path: Folder) -> None:
+def _remove_empty_folders(folder: Path, path: Path) -> None:
     while path != folder and not any(path.iterdir()):
         path.rmdir()
         path = path.parent
 
 
-def _write_file(root: Folder, name: str, content: bytes) -> None:
+def _write_file(root: Path, name: str, content: bytes) -> None:
     """Write a file so that a reader sees either the old or the new content.
 
     A new file is written in place, because no page links to it yet. An existing file is replaced by a temporary file.
@@ -335,7 +335,7 @@ def _write_file(root: Folder, name: str, content: bytes) -> None:
         os.replace(temporary, base_name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _write_new(path: Folder, name: str, folder: int, content: bytes) -> None:
+def _write_new(path: Path, name: str, folder: int, content: bytes) -> None:
     try:  # O_EXCL keeps an existing file and follows no link
         file = os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder), "wb")
     except OSError as error:
@@ -346,7 +346,7 @@ def _write_new(path: Folder, name: str, folder: int, content: bytes) -> None:
 
 
 @contextmanager
-def _open_folder(root: Folder, name: str) -> Iterator[tuple[int, str]]:
+def _open_folder(root: Path, name: str) -> Iterator[tuple[int, str]]:
     """Open the folder of a file, creating it if necessary, without following links below the root.
 
     Yields its descriptor and the file's base name.
@@ -373,7 +373,7 @@ def _open_folder(root: Folder, name: str) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def _remove_on_error(path: str | Folder, folder: int | None = None) -> Iterator[None]:
+def _remove_on_error(path: str | Path, folder: int | None = None) -> Iterator[None]:
     """Remove a file that cannot be written completely, because every later run would refuse half a manifest."""
     try:
         yield

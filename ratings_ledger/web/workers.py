@@ -1,7 +1,7 @@
 """Compute answers with third-party rules in a separate process, which can be killed if a rule never returns.
 
-The process writes the rules it is calling to shared memory. Rules that use up their time, or that end the process, are
-disabled.
+The process writes the names of the rules that it is calling to shared memory. Rules that use up their time, or that end
+the process, are disabled.
 """
 
 import signal

@@ -560,7 +560,10 @@ def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> N
     result = ratings("backup", "check", file, db=str(absent))
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
-        [f"{file}: {THIRD} events up to position {THIRD}", f"It is complete. The head: {read_head(ratings, full)}"],
+        [
+            f"{file}: {THIRD} events up to position {THIRD}",
+            f"The backup is complete. The head: {read_head(ratings, full)}",
+        ],
     )
     assert not absent.exists()
     assert ratings("backup", "check", "--replay", file, db=str(absent)).exit_code == 3
@@ -585,7 +588,11 @@ def test_replay_check_matches_ledger_at_position(
 
     other_ledger = copied_file(make_ruled_ledger, name="other.db")
     theirs = ratings("backup", "check", "--replay", file, db=other_ledger)
-    assert (theirs.exit_code, "head: position" in theirs.stdout, "It is complete" in theirs.stdout) == (1, True, False)
+    assert (theirs.exit_code, "head: position" in theirs.stdout, "The backup is complete" in theirs.stdout) == (
+        1,
+        True,
+        False,
+    )
 
 
 def test_replay_check_names_differing_ladder(

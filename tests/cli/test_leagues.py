@@ -489,7 +489,7 @@ def test_scheduled_game_is_recorded_for_its_league(scheduled: str, ratings: Rati
         "record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled
     )
     assert result.exit_code == 0, result.stderr
-    assert "note: this is a game of the league L1, and is recorded for it\n" in result.stderr
+    assert "note: the league L1 scheduled this game; it is recorded with --league L1\n" in result.stderr
     assert show_league(ratings, scheduled)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
     second_game = show_league(ratings, scheduled)["games"][1]
     game_event = json.loads(build_league_game(second_game))

@@ -35,7 +35,7 @@ def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> 
     assert (listed["as_of"], listed["already"]) == ("2024-02-29T22:59:59.999999Z", False)
     result = ratings("player", "rename", "cleo", "Cleo", db=db)
     assert result.stdout.endswith(
-        "No points change.\n\nPublished, and would come out with another name:\n"
+        "No points change.\n\nPublished, and would come out with different player ids:\n"
         f"  elo-chess as of 2024-02-29 23:59 Europe/Berlin, published at position {listed['position']}\n\n"
         f"{ANEW}\n  ratings publish elo-chess --as-of 2024-02-29\n"
     )

@@ -135,7 +135,7 @@ def test_standings_without_ranks_note_the_missing_games(
         result = ratings("standings", "youplay-league/L", *options, db=db)
         assert (result.exit_code, result.stderr) == (
             0,
-            "note: no player has a rank; 'ben' has most games, but: 2 of 3 games; 1 is missing\n",
+            "note: no player has a rank; 'ben' has the most games, but: 2 of 3 games; 1 is missing\n",
         )
     for options in (("--format", "json"), ("--format", "csv"), ("--player", "anna")):
         assert ratings("standings", "youplay-league/L", *options, db=db).stderr == ""

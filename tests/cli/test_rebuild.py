@@ -111,7 +111,11 @@ def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
     again = read_json(ratings, db, "rebuild", "--rollback")
     refused = ratings("rebuild", "--rollback", db=db)
 
-    assert result == (0, f"generation 2 of position {positions[1]} is live again; generation 3 is deleted\n", "")
+    assert result == (
+        0,
+        f"generation 2, built at position {positions[1]}, is live again; generation 3 is deleted\n",
+        "",
+    )
     assert (again["generation"], again["position"], again["given_up"]) == (1, positions[0], 2)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "no earlier generation to go back to; only generation 1 is stored" in refused.stderr

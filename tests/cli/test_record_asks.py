@@ -357,8 +357,11 @@ def test_result_of_questions_can_be_json(one_db: str) -> None:
 
 
 MISSING_VALUES = {
-    "a game": (["mira", "anouk", "--game-id", "x"], "a game needs --game, such as --game catan, too"),
-    "an id": (["mira", "anouk", "--game", "chess"], "a game needs --game-id, a new id such as chess-0042, too"),
+    "a game": (
+        ["mira", "anouk", "--game-id", "x"],
+        "--game is missing; add the name of the game, such as --game catan",
+    ),
+    "an id": (["mira", "anouk", "--game", "chess"], "--game-id is missing; add a new id, such as --game-id chess-0042"),
     "players": (["--game", "chess"], "options such as --game need PLAYERS"),
 }
 

@@ -81,13 +81,13 @@ def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
 def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
     """People get the timeline as a table, which also says why a version never scores."""
     assert ratings("rules", "show", "house-elo", db=db).stdout.split("\n\n")[-1].splitlines() == [
-        "Timeline of games by the day of their end (Europe/Berlin)",
-        "from        until before  version  position  recorded (UTC)    by",
-        "1900-01-01  2010-01-01    1               1  2025-06-15 12:00  b1",
-        "2010-01-01  2020-01-01    5               5  2025-06-15 12:00  b5",
-        "2020-01-01                2               2  2025-06-15 12:00  b2",
-        "never                     3               3  2025-06-15 12:00  b3",
-        "never                     4               4  2025-06-15 12:00  b4",
+        "Timeline of games by end date (Europe/Berlin)",
+        "from        before      version  position  recorded (UTC)    by",
+        "1900-01-01  2010-01-01  1               1  2025-06-15 12:00  b1",
+        "2010-01-01  2020-01-01  5               5  2025-06-15 12:00  b5",
+        "2020-01-01              2               2  2025-06-15 12:00  b2",
+        "never                   3               3  2025-06-15 12:00  b3",
+        "never                   4               4  2025-06-15 12:00  b4",
         "Version 3 is never in force: replaced by 5, which takes effect on the same day and was recorded later.",
         "Version 4 is never in force: it has no effective_from, and is used only with --rules.",
         "Running points carry over from one version to the next.",
@@ -140,7 +140,7 @@ def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
     assert ratings("init", db=db).exit_code == 0
 
     stdout = ratings("rules", "show", "youplay-wsim", db=db).stdout
-    assert "\nTimeline of leagues by the day on which they begin (Europe/Berlin)\n" in stdout
+    assert "\nTimeline of leagues by start date (Europe/Berlin)\n" in stdout
 
 
 def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:

@@ -157,10 +157,10 @@ def test_nightly_verifies_new_events(db: str, ratings: Ratings) -> None:
     assert run_nightly(ratings, db)["verify"] == f"{events} events, 4 stored ladders"
     assert read_last_details(ratings, db)["head"] == read_head(ratings, db)
     record_game(ratings, db, "chess", "g-2")
-    assert run_nightly(ratings, db)["verify"] == f"1 event since {events}, 4 stored ladders"
+    assert run_nightly(ratings, db)["verify"] == f"1 event since position {events}, 4 stored ladders"
     first = read_head(ratings, db)
     record_game(ratings, db, "chess", "g-3")
-    assert run_nightly(ratings, db)["verify"] == f"1 event since {events + 1}, 2 stored ladders"
+    assert run_nightly(ratings, db)["verify"] == f"1 event since position {events + 1}, 2 stored ladders"
     assert (read_last_details(ratings, db)["since"], read_last_details(ratings, db)["head"]) == (
         first,
         read_head(ratings, db),
@@ -176,12 +176,12 @@ def test_nightly_verifies_everything_after_a_finding(db: str, ratings: Ratings) 
         record_game(ratings, db, "chess", game_id)
         run_nightly(ratings, db)
     execute_statement(db, alter.format(1))
-    assert run_nightly(ratings, db)["verify"].startswith(f"0 events since {events + 2}, ")
+    assert run_nightly(ratings, db)["verify"].startswith(f"0 events since position {events + 2}, ")
     assert ratings("verify", db=db).exit_code == 1
     assert "1 finding" in run_nightly(ratings, db, 1)["verify"]
     execute_statement(db, alter.format(-1))
     assert run_nightly(ratings, db)["verify"] == f"{events + 2} events, 4 stored ladders"
-    assert run_nightly(ratings, db)["verify"].startswith(f"0 events since {events + 2}, ")
+    assert run_nightly(ratings, db)["verify"].startswith(f"0 events since position {events + 2}, ")
 
 
 def test_a_gap_is_not_skipped(db: str, ratings: Ratings) -> None:
@@ -190,4 +190,4 @@ def test_a_gap_is_not_skipped(db: str, ratings: Ratings) -> None:
     events = int(read_head(ratings, db).partition(":")[0])
     record_game(ratings, db, "chess", "g-2")
     assert run_verify(ratings, db, "--since", read_head(ratings, db))[0] == []
-    assert run_nightly(ratings, db)["verify"].startswith(f"1 event since {events}, ")
+    assert run_nightly(ratings, db)["verify"].startswith(f"1 event since position {events}, ")

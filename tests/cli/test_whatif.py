@@ -96,7 +96,7 @@ def test_table_shows_changes_and_nothing_is_recorded(db: str, write_rules: Write
             "ladder           version        pairs  log loss    Brier  accuracy\n"
             "catan-elo/basic  as it is           4   0.69897  0.25291    37.50%\n"
             "catan-elo/basic  catan-elo@new      4   0.70493  0.25588    37.50%\n"
-            "Less is better, except for the accuracy.\n"
+            "Lower is better, except for accuracy.\n"
         ),
         "",
     )
