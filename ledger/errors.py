@@ -29,7 +29,7 @@ REASONS = {
     "new-schema": (2, "a newer program made the ledger"),
     "ruleset-unusable": (
         2,
-        "a published ruleset names a rule that is not installed here, or whose parameters do not match",
+        "a published ruleset names a rule that is not installed here, or has parameters that its rule does not accept",
     ),
     "bad-backup-list": (2, "the list of backups in a folder is not valid"),
     "no-ledger": (3, "no ledger exists at the location"),
@@ -51,7 +51,7 @@ REASONS = {
     "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
     "cannot-predict": (1, "the rule of the ladder gives no probabilities, or cannot score this kind of game"),
     "damaged": (1, "stored data is corrupt; `ratings verify` locates it"),
-    "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
+    "clock-behind": (1, "the last event is dated more than five minutes ahead of this machine's clock"),
     "not-empty": (1, "a restore needs a ledger without events"),
     "ledger-exists": (1, "a ledger already exists at the target"),
     "no-earlier-generation": (1, "there are no earlier standings to go back to"),
@@ -61,7 +61,7 @@ REASONS = {
 
 
 class LedgerError(Exception):
-    """A failure with a message for people.
+    """The base class of all errors; its text is a message for the user.
 
     `reason` is a key of `REASONS`, or the more precise code of a rejection; `exit_code` is the command's exit code.
     """
@@ -87,7 +87,7 @@ class NotALedger(LedgerError):
 
 
 class OldSchema(NotALedger):
-    """An older program made the ledger; it must be upgraded first (exit code 2)."""
+    """The ledger has the schema of an older program; upgrade the ledger with `ratings upgrade` (exit code 2)."""
 
     reason = "old-schema"
 
@@ -99,7 +99,7 @@ class StoreUnavailable(LedgerError):
 
 
 class NoLedger(StoreUnavailable, NotALedger):
-    """No ledger exists at the location, though a database may (exit code 3)."""
+    """No ledger exists at the location, though a database may exist there (exit code 3)."""
 
     reason = "no-ledger"
 
@@ -117,7 +117,7 @@ class StoreDamaged(LedgerError):
 
 
 class ClockBehind(LedgerError):
-    """The last record is dated more than five minutes after the current time (exit code 1)."""
+    """The last event is dated more than five minutes ahead of this machine's clock (exit code 1)."""
 
     reason = "clock-behind"
 
@@ -135,13 +135,13 @@ class NotEmpty(LedgerError):
 
 
 class RulesetUnusable(LedgerError):
-    """A published ruleset names a rule that is not installed here, or whose parameters do not match (exit code 2)."""
+    """A published ruleset names a rule that is not installed, or has parameters that its rule refuses (exit code 2)."""
 
     reason = "ruleset-unusable"
 
 
 class BadArgument(LedgerError):
-    """An argument is invalid, or an object is closed (exit code 2). `argument` is the argument's name, or None."""
+    """An argument is invalid, or a closed object was used (exit code 2). `argument` is the argument's name, or None."""
 
     reason = "usage"
 
@@ -189,7 +189,7 @@ class AlreadyRunning(LedgerError):
 
 
 class LockLost(LedgerError):
-    """A rebuild lost its lock, so another may have begun; it promoted nothing (exit code 3)."""
+    """A rebuild lost its lock and promoted nothing; another rebuild may have begun (exit code 3)."""
 
     reason = "lock-lost"
 

@@ -37,8 +37,8 @@ def describe_failure(error: Exception) -> CommandFailure:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return CommandFailure("no-space", f"{message}; free some space and run the same command again", 3)
         return CommandFailure("file", message, 3)
-    if damaged := _describe_damaged_package(error):
-        return CommandFailure("file", damaged, 3)
+    if package_message := _describe_damaged_package(error):
+        return CommandFailure("file", package_message, 3)
     cause = f"{_describe_location(error)}: {type(error).__name__}: {error}"
     return CommandFailure(
         "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1

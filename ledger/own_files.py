@@ -46,7 +46,10 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
 
 
 def cache_folder() -> str | None:
-    """Return the folder of all caches, or None if the account has no home folder. It may be deleted at any time."""
+    """Return the folder of all caches, or None if the account has no home folder.
+
+    The folder may be deleted at any time.
+    """
     if home := os.environ.get("XDG_CACHE_HOME"):
         return os.path.join(home, "ratings-ledger")
     user_home = os.path.expanduser("~")
@@ -98,8 +101,8 @@ def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[I
     """Provide a new file. It gets its name once it is complete and on disk; a failure leaves nothing behind.
 
     Without `forced`, the file may not be on disk yet, and a power cut may damage it. The account's umask reduces
-    `mode`. An existing file never changes: if the name is taken, before the first byte is written or at the end, this
-    raises `FileExistsError`. Raises `OSError` for other failures.
+    `mode`. An existing file never changes: this raises `FileExistsError` if the name is taken at the beginning, or at
+    the end. Raises `OSError` for other failures.
     """
     parent, name = os.path.split(path)
     if os.path.lexists(path) or name in ("", ".", ".."):
@@ -155,7 +158,7 @@ def _open_nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
     temporary_name = f".ratings-{_make_random_name()}.part"
     descriptor = None
     if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):
-        with suppress(OSError):  # the file system has no nameless files; the second way reports any other error
+        with suppress(OSError):  # the file system has no nameless files; the code below reports any other error
             descriptor = os.open(".", os.O_WRONLY | unnamed | os.O_CLOEXEC, mode, dir_fd=folder)
     if descriptor is not None:
         with os.fdopen(descriptor, "wb") as file:

@@ -47,7 +47,7 @@ CODES = {
     "missing-column": "the CSV file lacks a column that every game needs",
     "rows-apart": "the rows of one game must stand together",
     "row-length": "a row has more cells than the header has columns",
-    "not-a-table": "--sync compares only tables with their earlier imports",
+    "not-a-table": "--sync compares tables with their earlier imports; it accepts no other files",
     "another-sheet": "most games of a sheet's earlier imports are missing from it; the user must confirm their voids",
     "rows-disagree": "the rows of one game must agree in all columns that concern the whole game",
     # members and their values
@@ -151,13 +151,13 @@ CODES = {
     "clock-player-out": "no event may concern a player after they were removed or left",
     "clock-choice-open": "a player has one open choice at a time",
     "clock-choice-missing": "only a choice that was offered can be decided",
-    "clock-time-short": "an auction needs its cost on the main timer",
+    "clock-time-short": "the player's main timer must have at least the cost of an auction",
     "clock-pause-open": "a pause has already been requested or granted",
     "clock-no-question": "an answer needs an open request for a pause",
     "clock-not-paused": "only a paused game is resumed",
     # corrections
     "game-unknown": "no game of this game_id is recorded",
-    "game-voided": "the game is voided; it is reinstated before it is corrected",
+    "game-voided": "the game is voided; reinstate it before you change it",
     "game-live": "the game is not voided, so it cannot be reinstated",
     "nothing-to-correct": "the correction equals the recorded game",
     "game-id-changed": "a correction keeps the game_id",
@@ -172,7 +172,7 @@ CODES = {
     "still-needed": "another recorded event depends on this event",
     "changed-in-both": "a game was changed both in a sheet and in the ledger since the sheet was imported",
     "not-confirmed": "decisions about recorded games need a confirmation",
-    "changed-meanwhile": "another writer changed the same subject since it was read",
+    "changed-meanwhile": "another writer has changed the same subject since it was read",
     "player-unknown": "nothing is recorded about this player",
     "renamed-already": "the player already has a new id; one id leads to one person, and one name to one club",
     "club-unknown": "no player has played for this club",
@@ -217,7 +217,7 @@ class Refused(LedgerError, ValueError):
 
 
 class ChangedMeanwhile(Refused):
-    """Another writer changed the subject of this decision since it was read; look at it again (exit code 1)."""
+    """Another writer has changed the subject of this decision since you read it; read it again (exit code 1)."""
 
 
 # the first characters of formulas (OWASP, CSV injection); also in full width, which Japanese spreadsheets accept
@@ -227,7 +227,7 @@ NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 
 
 def did_you_mean(word: str, known: Iterable[str], to_current_id: Callable[[str], str] = str) -> str:
-    """Return the end of a message about an unknown word: a suggestion of the closest known word, or an empty text.
+    """Return the end of a message about an unknown word: a suggestion of the closest known word, or an empty string.
 
     `to_current_id` maps the id of a known player to their current id.
 

@@ -1,7 +1,7 @@
 """Verify the log: recompute every hash from the stored records, and compare every column with its record.
 
 A run reports all damage, because reading continues after a damaged event. An unreadable event is one finding; the chain
-hash of the event after it cannot be checked, but those of later events are.
+hash of the event after it cannot be checked, but those of later events can.
 """
 
 import marshal
@@ -15,7 +15,14 @@ from sqlalchemy.exc import DBAPIError
 from ratings_ledger.ledger.backups.restoring import Renames
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
-from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, index_record, leaf_hash, refuse_unwritable
+from ratings_ledger.ledger.events.records import (
+    ZERO,
+    EventRow,
+    chain_hash,
+    index_record,
+    leaf_hash,
+    refuse_invalid_record,
+)
 from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -91,7 +98,8 @@ def verify_log(
         ledger: The opened ledger.
         connection: A connection to it.
         expected: A head that the log must contain.
-        since: Another head that the log must contain; only events after it are checked, and the storage is not.
+        since: Another head that the log must contain; only events after it are checked, and the storage is
+            not checked.
     """
     after = 0 if since is None else since.position
     for message in ledger.dialect.find_storage_damage(connection) if since is None else ():
@@ -235,7 +243,7 @@ def _read_chain_hash(ledger: Ledger, connection: Connection, position: int) -> t
 
 
 def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
-    """Raise an error of the database unless it reports damage. Others report a lock, a right or a lost connection."""
+    """Raise an error of the database, such as a lock or a lost connection, unless it reports damage."""
     if not ledger.dialect.is_damage(error.orig or error):
         raise error
 
@@ -254,7 +262,7 @@ def _check_row(row: dict[str, Any], previous_chain_hash: bytes | None) -> Iterat
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
-        yield Finding("not-a-record", position, f"the record is {quote(record)}, not a text")
+        yield Finding("not-a-record", position, f"the record is {quote(record)}, which is not text")
         return
     leaf = leaf_hash(record)
     if leaf != row["leaf_hash"]:
@@ -277,7 +285,7 @@ def _check_row(row: dict[str, Any], previous_chain_hash: bytes | None) -> Iterat
     yield from column_findings
     if not column_findings:
         try:
-            refuse_unwritable(expected, event)
+            refuse_invalid_record(expected, event)
         except Refused as problem:
             yield Finding("meaning", position, f"this event is invalid: {problem.message}")
 

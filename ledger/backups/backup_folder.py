@@ -208,7 +208,7 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -> Backup:
-    """Write a new backup of all events to disk. Every backup has a head file, because that gets its name first."""
+    """Write a new backup of all events to disk. Its head file gets its name first, so every backup has a head file."""
     latest = read_chain_head(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{latest.position}"
     paths = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
@@ -341,9 +341,9 @@ def _parse_head(value: Any) -> ChainHead:
     return head
 
 
-def _check_type(kind: type, value: Any) -> Any:
+def _check_type(expected_type: type, value: Any) -> Any:
     # bool is a subclass of int, but True is not a valid size
-    if type(value) is not kind:
+    if type(value) is not expected_type:
         raise TypeError
     return value
 

@@ -39,7 +39,9 @@ class ImportRecorded(Members):
         list[Annotated[list[Position], Field(min_length=2, max_length=2)]], Field(min_length=1, max_length=RANGES_MAX)
     ]
     source: Text
-    sha256: Annotated[str, must_match(r"[0-9a-f]{64}", "{} is not a SHA-256: 64 digits, a to f in lower case")]
+    sha256: Annotated[
+        str, must_match(r"[0-9a-f]{64}", "{} is not a SHA-256; write 64 hexadecimal digits in lower case")
+    ]
     sheet: Text | None = None
     aliases: Annotated[dict[PlayerId, PlayerId], Field(min_length=1, max_length=ALIASES_MAX)] | None = None
 

@@ -144,16 +144,15 @@ def to_nfc(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _check_identifier(text: str, limit: int, forbidden: str) -> str:
-    plain = text.isascii() and text.isprintable() and text == text.strip()
-    if plain and 0 < len(text) <= limit and not any(character in text for character in forbidden):
+    is_plain = text.isascii() and text.isprintable() and text == text.strip()
+    if is_plain and 0 < len(text) <= limit and not any(character in text for character in forbidden):
         return text  # the common case
     name = to_nfc(text)
     _refuse_surrogates(name)
     if not 1 <= len(name) <= limit:
         raise build_error("bad-identifier", f"{quote(text)} has {len(name)} characters; 1 to {limit} are allowed")
     for character in name:
-        # category Cs is half a surrogate pair, from a command-line argument that is not UTF-8
-        if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
+        if unicodedata.category(character) == "Cc" or character in _BIDI_CONTROL:
             raise build_error(
                 "bad-identifier", f"{quote(text)} holds the control character U+{ord(character):04X}; leave it out"
             )
@@ -218,7 +217,7 @@ def _normalise_team(value: Any) -> Any:
 def _check_text(text: str) -> str:
     _refuse_surrogates(text)
     is_printable = (text.isascii() and text.isprintable()) or not any(
-        unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
+        unicodedata.category(c) == "Cc" and c not in "\n\t" for c in text
     )
     if not is_printable or not 1 <= len(text) <= 2_000:
         raise build_error("bad-text", f"{quote(text)} must have 1 to 2,000 characters, and no control characters")
@@ -235,13 +234,13 @@ def _build_ascii_type(limit: int, inside: str) -> PlainType:
 
 
 @cache
-def _build_adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _build_adapter(value_type: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(value_type)
 
 
-def are_canonical(kind: Any, texts: Iterable[str]) -> bool:
+def are_canonical(value_type: Any, texts: Iterable[str]) -> bool:
     """Tell whether all texts are valid values of a type of this module, in the form they have in a record."""
-    validate = _build_adapter(kind).validate_python
+    validate = _build_adapter(value_type).validate_python
     try:
         return all(validate(text, strict=True) == text for text in texts)
     except ValidationError:
@@ -276,7 +275,8 @@ Team = Annotated[
     int | str, BeforeValidator(_normalise_team), PlainType(Annotated[int, Field(ge=1, le=TEAM_NUMBER_MAX)])
 ]
 Text = Annotated[str, AfterValidator(_check_text)]
-# the form of names: of numbers that games or participants have in addition to those of their type, of state columns
+# the pattern of the names of state columns, and of custom numbers: the numbers that a game or a participant has in
+# addition to those of its game type
 NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
 NumberName = Annotated[
     str,
@@ -286,7 +286,7 @@ NumberName = Annotated[
         "characters",
     ),
 ]
-# how many such numbers a game or a participant may have
+# how many custom numbers a game or a participant may have
 NUMBERS_MAX = 16
 CustomNumbers = Annotated[dict[NumberName, Whole], Field(max_length=NUMBERS_MAX)]
 # how many columns the state of a player may have
@@ -330,9 +330,9 @@ def read_slug(value: object) -> str:
     return _validate(Slug, value, "")
 
 
-def _validate(kind: Any, value: object, member: str) -> str:
+def _validate(value_type: Any, value: object, member: str) -> str:
     try:
-        return str(_build_adapter(kind).validate_python(value, strict=True))
+        return str(_build_adapter(value_type).validate_python(value, strict=True))
     except ValidationError as error:
         raise to_refusal(error, member) from None
 
@@ -350,7 +350,7 @@ _CODE_BY_ERROR = {
 
 # requirements of a value, by pydantic's error type
 _REQUIREMENTS = {
-    "string_type": "a text is needed",
+    "string_type": "text is needed",
     "int_type": "a whole number is needed",
     "bool_type": "true or false is needed",
     "list_type": "a list is needed",

@@ -40,7 +40,7 @@ class ClockTimers(Members):
     auction_cost_ms: Duration = 20_000
     unresponsive_ms: PositiveDuration = 40_000
     pause_answer_ms: PositiveDuration = 15_000
-    pause_yes: Annotated[int, Field(ge=1, le=64)] = 3  # players, or all if fewer are in the game
+    pause_yes: Annotated[int, Field(ge=1, le=64)] = 3  # how many players must agree; all if fewer are in the game
     pause_ms: Duration = 600_000
 
     def get_auxiliary_ms(self, choice: str, is_first: bool) -> int:
@@ -85,7 +85,7 @@ class ClockOffered(ClockPlayerEvent):
 
 
 class ClockDecided(ClockPlayerEvent):
-    """A player's decision; `choice` may repeat which choice was offered."""
+    """A player's decision; `choice` may state the offered choice again."""
 
     choice: Choice | None = None
 

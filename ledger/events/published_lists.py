@@ -46,7 +46,7 @@ def _normalise_instant(text: str) -> str:
 
 Exact = Annotated[str, AfterValidator(_check_exact)]
 Digest = Annotated[
-    str, must_match(r"sha256:[0-9a-f]{64}", "{} is not a digest; write sha256: and 64 digits, a to f in lower case")
+    str, must_match(r"sha256:[0-9a-f]{64}", "{} is not a digest; write sha256: and 64 hexadecimal digits in lower case")
 ]
 Count = Annotated[int, Field(ge=0)]
 PositiveNumber = Annotated[int, Field(ge=1)]

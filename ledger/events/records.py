@@ -84,8 +84,8 @@ def split_at_position(draft: Draft, recorded_at: int, by: str, supersedes: str |
 _format_recorded_at = lru_cache(maxsize=1)(format_instant)  # all records of an append have the same time
 
 
-def is_surely_small(draft: Draft, by: str) -> bool:
-    """Tell whether a draft's record is certainly small enough at any position; if not, `build_record` decides."""
+def fits_at_any_position(draft: Draft, by: str) -> bool:
+    """Tell whether a draft's record is small enough at any position; if this returns False, `build_record` decides."""
     # the other members take less than 1,000 bytes, a character at most four, and an escaped character six
     return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
 
@@ -96,11 +96,11 @@ def _format_draft_members(draft: Draft) -> str:
 
 
 def matches_draft(record: str, draft: Draft) -> bool:
-    """Tell whether a record has exactly the members of a draft and supersedes nothing, without parsing the record.
+    """Tell whether a record agrees with all that a draft states, and supersedes nothing, without parsing the record.
 
     Return False if only parsing could tell.
     """
-    # the first member ends with an unescaped quotation mark, so the match cannot be part of a name
+    # a quotation mark inside the first member, `by`, would be escaped, so the match cannot lie there
     after_by = record.find('","data":') + 2
     end = f'"schema_version":{draft.schema_version},"type":"{draft.type}"}}'
     return after_by > 1 and record.startswith(_format_draft_members(draft), after_by) and record.endswith(end)
@@ -134,8 +134,8 @@ def index_record(record: str, event: dict[str, Any], previous_chain_hash: bytes)
         problem = "unknown" if differing[0] in members else "missing"
         raise Refused(
             "unknown-member",
-            f"the member {quote(differing[0])} is {problem}; a record has exactly the members "
-            f"{', '.join(sorted(RECORD_MEMBERS))}, where supersedes is optional",
+            f"the member {quote(differing[0])} is {problem}; a record has the members "
+            f"{', '.join(sorted(RECORD_MEMBERS - {'supersedes'}))}, and may have supersedes",
         )
     for member in ("by", "id", "type"):
         if not isinstance(event[member], str):
@@ -171,12 +171,13 @@ def index_record(record: str, event: dict[str, Any], previous_chain_hash: bytes)
 def _build_type_refusal(name: object) -> Refused:
     return Refused(
         "unknown-type",
-        f"{quote(name)} is not a type of event here; if a newer ratings-ledger wrote it, upgrade the program",
+        f"{quote(name)} is not a type of event that this program knows; if a newer ratings-ledger wrote it, upgrade "
+        "the program",
     )
 
 
 def restore_row(line: bytes, position: int, recorded_at_min: int, previous_chain_hash: bytes) -> EventRow:
-    """Rebuild the row of a line of an export, verbatim. Raises `Refused` if the line does not continue the log.
+    """Build the row whose record is this line of an export, verbatim. Raises `Refused` if it does not continue the log.
 
     Args:
         line: The line, without its newline.
@@ -192,14 +193,17 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, previous_chain
     record = line.decode()
     row = index_record(record, event, previous_chain_hash)
     if row.position != position:
-        raise Refused("restore-mismatch", f"the line has position {row.position}, but position {position} must follow")
+        raise Refused(
+            "restore-mismatch",
+            f"the line has position {row.position}, but the next position is {position}: a line is missing or moved",
+        )
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded earlier than the previous position")
-    refuse_unwritable(row, event)
+    refuse_invalid_record(row, event)
     return row
 
 
-def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
+def refuse_invalid_record(row: EventRow, event: dict[str, Any]) -> None:
     """Raise `Refused` for a record that this program would not write: its event or its form is invalid.
 
     Checks that an option can waive, such as the check for unlikely dates, are not made here.
@@ -211,7 +215,7 @@ def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
         ("id", row.event_id, read_id(row.event_id)),
     ):
         if normalised != value:
-            raise Refused("restore-mismatch", f"position {position} has the invalid {member} {quote(value)}")
+            raise Refused("restore-mismatch", f"position {position} has an invalid {member}: {quote(value)}")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
     if dump(event) != record or times != (event["occurred_at"], event["recorded_at"]):
         raise Refused(
@@ -258,7 +262,9 @@ def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[s
         event_id, by, instant = event["id"], event["by"], parse_record_instant(event["occurred_at"])
         has_valid_id = (is_game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
         if not (has_valid_id and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
-            raise Refused("bad-value", "the record has an invalid id, recorder, version or time")
+            is_valid = {"id": has_valid_id, "schema_version": type(version) is int, "by": _is_recorder(by)}
+            member = next((member for member in is_valid if not is_valid[member]), "recorded_at")
+            raise Refused("bad-value", f"the member {member} has the invalid value {quote(event[member])}")
         supersedes = f'"supersedes":{dump(event["supersedes"])},' if "supersedes" in event else ""
         expected = (
             f'{{"by":{dump_text(by)},"data":{data_text},"id":{dump_text(event_id)},"occurred_at":"{format_instant(instant)}",'

@@ -53,7 +53,7 @@ class EventLookup(Protocol):
         return next(iter(self.find_by_column("supersedes", event_id)), None)
 
     def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
-        """Return the end of a message about an unknown game, league or player: a suggestion, or an empty text.
+        """Return the end of a message about an unknown game, league or player: a suggestion, or an empty string.
 
         `kind` is game, league or player. `to_current_id` maps a player's id to their id after renames.
         """
@@ -77,7 +77,7 @@ class CombinedEvents(EventLookup):
         yield from self.waiting.find_by_column(column, value)
 
     def suggest_similar(self, kind: str, name: str, to_current_id: Callable[[str], str] = str) -> str:
-        """Return a suggestion of a game, league or player in the log, or an empty text."""
+        """Return a suggestion of a game, league or player in the log, or an empty string."""
         return self.log.suggest_similar(kind, name, to_current_id)
 
     def list_league_names(self) -> list[str]:

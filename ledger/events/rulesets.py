@@ -159,7 +159,7 @@ class Ruleset(Members):
         return f"{self.id}@{self.version}"
 
     def has_ladder(self, name: str) -> bool:
-        """Tell whether a name is that of a ladder of this ruleset, which may have no game."""
+        """Tell whether a name belongs to a ladder of this ruleset, even if the ladder has no games."""
         return name.partition("/")[0] == self.id
 
     @model_serializer(mode="wrap")

@@ -99,7 +99,7 @@ class EventVoided(Members):
 
 
 class PointsAdjusted(Members):
-    """A change of a player's points at the event's `occurred_at`; before their first game, of their start."""
+    """A change of a player's points at the event's `occurred_at`; before their first game, a change of their start."""
 
     ladder: LadderText
     player: PlayerId
@@ -160,17 +160,17 @@ class ZoneSet(Members):
 class EventType(NamedTuple):
     """A type of event.
 
-    model:               the pydantic model of the data
-    subject:             a function from the data to the event's subject, such as game:wl-18
-    list_named_players:  a function from the data to the players that it names and that may be new; for a rename, the
-                         new id
-    is_silent:           whether no ladder depends on events of this type
-    is_watched:          whether such an event can invalidate events that were checked before it was appended
-    is_far:              whether such an event depends on more than watched events, so that any append between check and
-                         append makes another check necessary
-    cause:               the name of such an event as the cause of a change of points
-    decided:             the name of such an event as a decision about recorded events; empty if it decides nothing
-    schema_version:      the newest version of the data
+    model:                 the pydantic model of the data
+    subject:               a function from the data to the event's subject, such as game:wl-18
+    list_named_players:    a function from the data to the players that it names and that may be new; for a rename, the
+                           new id
+    is_silent:             whether no ladder depends on events of this type
+    is_watched:            whether such an event can invalidate events that were checked before it was appended
+    depends_on_any_event:  whether such an event depends on more than watched events, so that it is checked again if any
+                           event was appended after its check
+    cause:                 the name of such an event as the cause of a change of points
+    decided:               the name of such an event as a decision about recorded events; empty if it decides nothing
+    schema_version:        the newest version of the data
     """
 
     model: type[Members]
@@ -178,7 +178,7 @@ class EventType(NamedTuple):
     list_named_players: Callable[[dict[str, Any]], list[str]] = lambda data: []
     is_silent: bool = False
     is_watched: bool = False
-    is_far: bool = False
+    depends_on_any_event: bool = False
     cause: str = ""
     decided: str = ""
     schema_version: int = 1
@@ -218,7 +218,7 @@ TYPES = {
         _build_player_subject,
         _list_new_player,
         is_watched=True,
-        is_far=True,
+        depends_on_any_event=True,
         cause="rename",
         decided="renamed",
     ),
@@ -226,7 +226,7 @@ TYPES = {
         ClubRenamed,
         lambda data: f"club:{data['club']}",
         is_watched=True,
-        is_far=True,
+        depends_on_any_event=True,
         cause="club rename",
         decided="club renamed",
     ),
@@ -245,26 +245,35 @@ TYPES = {
         EventVoided,
         lambda data: f"event:{data['id']}",
         is_watched=True,
-        is_far=True,
+        depends_on_any_event=True,
         cause="taken back",
         decided="withdrawn",
     ),
     "points.adjusted": EventType(
-        PointsAdjusted, _build_player_subject, _list_player, is_far=True, cause="adjustment", decided="adjusted"
+        PointsAdjusted,
+        _build_player_subject,
+        _list_player,
+        depends_on_any_event=True,
+        cause="adjustment",
+        decided="adjusted",
     ),
     "player.seeded": EventType(
-        PlayerSeeded, _build_player_subject, _list_player, is_far=True, cause="seed", decided="seeded"
+        PlayerSeeded, _build_player_subject, _list_player, depends_on_any_event=True, cause="seed", decided="seeded"
     ),
     "ruleset.published": EventType(
         Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change", decided="new rules"
     ),
-    "league.created": EventType(LeagueCreated, _build_league_subject, is_watched=True, is_far=True, cause="league"),
+    "league.created": EventType(
+        LeagueCreated, _build_league_subject, is_watched=True, depends_on_any_event=True, cause="league"
+    ),
     "league.joined": EventType(
-        LeagueJoined, _build_league_subject, _list_player, is_silent=True, is_watched=True, is_far=True
+        LeagueJoined, _build_league_subject, _list_player, is_silent=True, is_watched=True, depends_on_any_event=True
     ),
     "league.scheduled": EventType(LeagueScheduled, _build_league_subject, is_silent=True, is_watched=True),
     "ledger.zone_set": EventType(ZoneSet, lambda data: "ledger:zone", is_silent=True),
-    "import.recorded": EventType(ImportRecorded, lambda data: f"import:{data['name']}", is_silent=True, is_far=True),
+    "import.recorded": EventType(
+        ImportRecorded, lambda data: f"import:{data['name']}", is_silent=True, depends_on_any_event=True
+    ),
     "list.rows": EventType(ListRows, lambda data: f"list:{data['digest']}", is_silent=True, is_watched=True),
     "list.published": EventType(
         ListPublished, lambda data: f"ladder:{data['ladder']}", is_silent=True, is_watched=True
@@ -273,7 +282,7 @@ TYPES = {
         ListScheduled, lambda data: f"schedule:{data['ladder']}", is_silent=True, is_watched=True
     ),
     **{
-        name: EventType(model, lambda data: f"clock:{data['game_id']}", is_watched=True, is_far=True)
+        name: EventType(model, lambda data: f"clock:{data['game_id']}", is_watched=True, depends_on_any_event=True)
         for name, model in CLOCK_TYPES.items()
     },
 }
@@ -291,7 +300,7 @@ class Draft(NamedTuple):
     occurred_at: int  # microseconds since 1970 UTC
     data: str
     by: str | None = None  # who recorded the event elsewhere, if the line states that
-    supersedes: str | None = None  # the id of the event to replace; if another event has replaced it, this is refused
+    supersedes: str | None = None  # the id of the event to replace; a draft is refused if another event has replaced it
     position: int | None = None  # of an `import.recorded`: its position in the exported log, if the line states it
 
 

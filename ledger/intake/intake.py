@@ -14,7 +14,7 @@ from ratings_ledger.ledger import clock as system_clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
-from ratings_ledger.ledger.events.records import build_record, is_surely_small
+from ratings_ledger.ledger.events.records import build_record, fits_at_any_position
 from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, live_game
 from ratings_ledger.ledger.events.types import TYPES, Draft, make_default_id
 from ratings_ledger.ledger.intake.files import Item
@@ -416,7 +416,7 @@ class Intake:
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
                 self._validator.refuse_unknown_game(data)
-            if not is_surely_small(draft, self.policy.by):
+            if not fits_at_any_position(draft, self.policy.by):
                 self._check_record(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:
                 self._refuse_stale_base(draft, supersedes)

@@ -37,7 +37,7 @@ PR_SET_PDEATHSIG = 1
 UNITS_MAX = 1_000
 # how many messages are computed ahead of their reader, and how many units of work each process may hold
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
-# how often to check whether all processes still exist
+# the time between two checks that all processes still exist
 CHECK_SECONDS = 1
 PIPE_BYTES = 1 << 20  # room for results that are not read yet
 # the limit by the clock, as a multiple of the limit of processor time: a process that only waits uses no processor
@@ -46,7 +46,7 @@ CLOCK_LIMIT_FACTOR = 10
 
 
 def available_cores() -> int:
-    """Return how many processors to use: one if memory is limited, because the pools of more need threads."""
+    """Return how many processors to use: one if memory is limited, because pools of processes need threads."""
     if is_memory_limited():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -59,7 +59,7 @@ class TimeLimitExceeded(Exception):
 def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_files: bool = False) -> Generator[bytes]:
     """Yield the messages of an iterator; a forked process drives it `MESSAGES_AHEAD` messages ahead.
 
-    With `closes_files`, the forked process closes all files of this process. Otherwise it keeps them open, so this
+    With `closes_files`, the forked process closes all files that it inherits. Otherwise it keeps them open, so this
     process must hold no lock that lasts until a file is closed everywhere. A caller that stops early must close the
     iterator, which ends the forked process.
 
@@ -84,8 +84,8 @@ def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_fi
 def run_forked(work: Callable[[int], bytes], units: int, cores: int, closes_files: bool = True) -> Generator[bytes]:
     """Yield `work(number)` for each number below `units`, computed by `cores` processes, each as soon as it is done.
 
-    Each free process takes the next number. With `closes_files`, the processes close all files of this process, and so
-    hold none of its locks. A caller that stops early must close the iterator, which ends the processes.
+    Each free process takes the next number. With `closes_files`, the processes close all files that they inherit, and
+    so hold none of this process's locks. A caller that stops early must close the iterator, which ends the processes.
 
     Raises:
         WorkerLost: A process was killed.
@@ -124,9 +124,9 @@ def open_pool(
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
-    limited = work if seconds is None else partial(_limit_processor_time, seconds, work)
-    begin = partial(_begin_work, limited, forwarded, _list_open_files() if closes_files else {}, sys.stdin)
-    executor = ProcessPoolExecutor(workers, get_context("fork"), begin)
+    limited_work = work if seconds is None else partial(_limit_processor_time, seconds, work)
+    initializer = partial(_begin_work, limited_work, forwarded, _list_open_files() if closes_files else {}, sys.stdin)
+    executor = ProcessPoolExecutor(workers, get_context("fork"), initializer)
     processes = _start_processes(executor)
     try:
         thread = executor._executor_manager_thread
@@ -195,7 +195,7 @@ def _wait_for_done(
 
 
 def _describe_loss(codes: Sequence[int]) -> str:
-    """Describe how a worker ended: the first in `codes` that this process did not terminate itself."""
+    """Describe how a worker ended, by the first of `codes` that is not from this process's own SIGTERM."""
     code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
     if not code:
         return "ended without an exit status"

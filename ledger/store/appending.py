@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.records import (
     EventRow,
     build_record,
     chain_hash,
-    is_surely_small,
+    fits_at_any_position,
     leaf_hash,
     matches_draft,
     split_at_position,
@@ -93,7 +93,7 @@ def find_existing(
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
     for event_id, subject, type_name, record in (
-        _iterate_named(connection, drafts) if named_events is None else named_events
+        _iterate_named_events(connection, drafts) if named_events is None else named_events
     ):
         by_id[event_id] = record
         if type_name == "game.recorded":
@@ -129,7 +129,7 @@ def list_unique_names(drafts: Sequence[Draft]) -> list[str]:
     return list({*(draft.event_id for draft in drafts), *game_subjects})
 
 
-def _iterate_named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[NamedEvent]:
+def _iterate_named_events(connection: Connection, drafts: Sequence[Draft]) -> Iterator[NamedEvent]:
     for start in range(0, len(drafts), LOOKUP_SIZE):
         with open_driver_cursor(connection) as cursor:
             yield from dialect_of(connection).find_events_named(
@@ -219,7 +219,7 @@ def choose_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
     if is_ahead(before.recorded_at, now) and not ignore_clock:
         raise ClockBehind(
             f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
-            f"{format_instant(now)}; set the clock, or record with the head's time using --ignore-clock"
+            f"{format_instant(now)}; set the clock, or pass --ignore-clock to record with the time of the last event"
         )
     return max(now, before.recorded_at)
 
@@ -294,13 +294,13 @@ def append(
 def _append_one(
     ledger: Ledger, draft: Draft, *, by: str, clock: Clock, checked_head: int | None
 ) -> AppendResult | None:
-    """Append a draft that supersedes nothing in the fewest steps.
+    """Append a draft that supersedes nothing, in the fewest steps.
 
     Append nothing and return None if only the full checks of `append` can decide. `checked_head` is the position of the
     head at the check of the draft, or None if no check depends on the head.
     """
     is_plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
-    if not is_plain or not is_surely_small(draft, by):
+    if not is_plain or not fits_at_any_position(draft, by):
         return None
     recorded_by = draft.by or by
 
@@ -327,7 +327,7 @@ def _resolve_superseded(
         try:
             supersedes = None if batch is None else _find_superseded_id(CombinedEvents(log, batch), draft)
             # a record that is too large is refused before any row is stored
-            if not is_surely_small(draft, by):
+            if not fits_at_any_position(draft, by):
                 build_record(draft, position, recorded_at, draft.by or by, supersedes)
         except Refused as problem:
             refused.append((index, problem.to_rejection()))

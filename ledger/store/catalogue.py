@@ -1,8 +1,9 @@
 """Compare the database catalogue with the objects that the migrations create.
 
 An object is *unexpected* if it differs from this program's definition and could run code on, reject or hide rows of
-this program's tables. Transactions that write to a ledger refuse such objects. Their source is `catalogue.json`, which
-scripts/make_catalogue.py generates from the migrations. An operator may add tables, views and indexes of plain columns.
+this program's tables. Transactions that write to a ledger refuse such objects. The definitions are in `catalogue.json`,
+which scripts/make_catalogue.py generates from the migrations. An operator may add tables, views and indexes of plain
+columns.
 """
 
 import json

@@ -220,7 +220,7 @@ class Dialect(Protocol):
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL that reads a column of texts as bytes; any other value becomes a text that names its type."""
+        """Return SQL that reads a column of texts as bytes; any other value becomes text that names its type."""
 
     # maintenance: functions that only read
 

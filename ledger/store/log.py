@@ -33,7 +33,7 @@ PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 # how many positions one statement searches for a name
 SEARCH_POSITIONS = 50_000
-# the newest games whose names are suggested instead of an unknown name
+# how many of the newest games may be suggested instead of an unknown game
 NEWEST_GAMES = 2_000
 # how many unknown names get a suggestion
 SUGGESTIONS_MAX = 20
@@ -197,7 +197,9 @@ def find_first_positions(connection: Connection, game_ids: Iterable[str]) -> dic
     """Return the position at which each of these games was recorded, by game id, leaving out unrecorded games."""
     subjects = (f"game:{game_id}" for game_id in game_ids)
     rows = _select_rows_with(connection, events.c.subject, subjects, events.c.position, events.c.type)
-    return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
+    return {
+        subject.removeprefix("game:"): position for subject, position, type_name in rows if type_name == "game.recorded"
+    }
 
 
 def find_recorded_games(connection: Connection, subjects: Sequence[str]) -> list[str]:
@@ -205,7 +207,7 @@ def find_recorded_games(connection: Connection, subjects: Sequence[str]) -> list
     with open_driver_cursor(connection) as cursor:
         named_events = dialect_of(connection).find_events_named(cursor, subjects) if subjects else ()
     requested = {*subjects}
-    return [subject for _, subject, kind, _ in named_events if kind == "game.recorded" and subject in requested]
+    return [event.subject for event in named_events if event.type == "game.recorded" and event.subject in requested]
 
 
 def read_games_by_position(connection: Connection, until: int) -> dict[int, str]:
@@ -342,15 +344,15 @@ def _resolve_voids(connection: Connection, voids: Sequence[KnownEvent]) -> dict[
     """Return the ids of the events that these voids withdraw, each with the position of the withdrawing event."""
     targets = sorted({void.data["id"] for void in voids})
     rows = _select_rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
-    target_rows = {event_id: (position, kind) for event_id, position, kind in rows}
+    target_rows = {event_id: (position, type_name) for event_id, position, type_name in rows}
     # a void counts only if its target precedes it; a void of a void counts only if the target counts
     target_by_void: dict[str, str] = {}
     for void in voids:
         target = void.data["id"]
-        target_position, kind = target_rows.get(target, (None, ""))
-        if target_position is None or target_position >= (void.position or 0) or kind in GAME_EVENTS:
+        target_position, type_name = target_rows.get(target, (None, ""))
+        if target_position is None or target_position >= (void.position or 0) or type_name in GAME_EVENTS:
             continue
-        if kind != "event.voided" or target in target_by_void:
+        if type_name != "event.voided" or target in target_by_void:
             target_by_void[void.event_id] = target
     positions = {void.event_id: void.position or 0 for void in voids}
     return {target: positions[void] for target, void in find_withdrawing_voids(target_by_void.items()).items()}

@@ -59,7 +59,7 @@ _EVENTS_STATE = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'e
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
 
-# the settings that are read back, each with its safe value (None: any) and how to set it
+# the settings that `read_settings` reads, each with its safe value (None: any) and how to set it
 SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
     "server_version": (None, ""),
     "server_encoding": ("UTF8", "restore an export into a database created with ENCODING 'UTF8'"),
@@ -174,7 +174,7 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
 
 
 def is_stale(connection: Any) -> bool:
-    """Return False: a connection that has been lost fails."""
+    """Return False: a connection that no longer reaches the server fails when it is used."""
     return False
 
 
@@ -504,7 +504,7 @@ def translate_error(error: BaseException, location: str) -> LedgerError | None:
         return StoreDamaged(NOT_STORED)
     if state == "58030" and "No space left" in text:
         state = "53100"
-    for states, kind, message, reason in FAILURES:
+    for states, error_type, message, reason in FAILURES:
         if state.startswith(states):
-            return kind(message.format(location, text), reason)
+            return error_type(message.format(location, text), reason)
     return None

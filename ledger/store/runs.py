@@ -138,12 +138,13 @@ def record_run(
     only_after_success: bool = False,
     exclusive: bool = False,
 ) -> Iterator[RunOutcome]:
-    """Record the start and the outcome of a run by `by`, by default the operating system's account.
+    """Record the start and the outcome of a run. The `kind` is in lower case.
 
-    The `kind` is in lower case. An exception passes through and makes the run a failure; `AlreadyRunning` leaves no
-    trace. A job continues even if its run cannot be recorded. With `only_after_success` a SQLite file is only written
-    to if the run succeeds: the file may be damaged, and a write might destroy intact data. With `exclusive` the start
-    raises `AlreadyRunning` if another run of this kind is in progress.
+    `by` is who runs the job, by default the operating system's account. An exception passes through and makes the run a
+    failure; `AlreadyRunning` leaves no trace. A job continues even if its run cannot be recorded. With
+    `only_after_success` a SQLite file is only written to if the run succeeds: the file may be damaged, and a write
+    might destroy intact data. With `exclusive` the start raises `AlreadyRunning` if another run of this kind is in
+    progress.
     """
     assert _KIND.fullmatch(kind)
     keeps_out_of_ledger = only_after_success and ledger.file is not None
@@ -427,10 +428,10 @@ def _write_to_folder(folder: Path | None, run: Run, *, no_trace: bool = False) -
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not is_own_folder(folder):
             raise OSError(f"{folder} is not a folder of this account")
-        draft_path = folder / f".{_format_file_name(run)}"
-        with open_own(draft_path, "wb") as file:
+        temporary_path = folder / f".{_format_file_name(run)}"
+        with open_own(temporary_path, "wb") as file:
             file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        draft_path.replace(folder / _format_file_name(run))
+        temporary_path.replace(folder / _format_file_name(run))
         runs_of_kind = [saved for saved in _read_folder(folder) if saved.kind == run.kind]
         runs_of_kind.sort(key=lambda saved: saved.order, reverse=True)
         kept = {run.run, *_select_kept(runs_of_kind)}

@@ -424,8 +424,8 @@ def translate_error(error: BaseException, location: str) -> LedgerError | None:
         return None
     if AHEAD in str(error):
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
-    kind, message, reason = FAILURES.get(code, FAILURES["CORRUPT"])
-    return kind(message.format(location, error), reason)
+    error_type, message, reason = FAILURES.get(code, FAILURES["CORRUPT"])
+    return error_type(message.format(location, error), reason)
 
 
 def build_grant_statements(database: str, prefix: str) -> Grants | None:

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
 def _find_other_program(connection: Connection) -> str | None:
-    """Return what shows that a store without a ledger belongs to another program; None if nothing does."""
+    """Return evidence that a store without a ledger belongs to another program, or None if there is none."""
     if inspect(connection).has_table("events"):
         return "a table 'events'"
     return "migrations" if MigrationContext.configure(connection).get_current_heads() else None

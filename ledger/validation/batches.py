@@ -53,8 +53,8 @@ def read_batches(
     rows = read_matching_records(connection, until=until, type_name="import.recorded", subject=subject)
     batch_events = read_events_of_type("import.recorded", rows)
     if batch_events and not withdrawn:
-        withdrawn_events = find_withdrawn_ids(connection, until)
-        batch_events = [event for event in batch_events if event.event_id not in withdrawn_events]
+        withdrawn_ids = find_withdrawn_ids(connection, until)
+        batch_events = [event for event in batch_events if event.event_id not in withdrawn_ids]
     records = read_records_at(connection, [event.position or 0 for event in batch_events])
     return [
         Batch(position, event.event_id, record["recorded_at"], record["by"], **event.data)
@@ -64,9 +64,9 @@ def read_batches(
 
 
 def find_imported_name(connection: Connection, name: str) -> str:
-    """Return `name` if it was imported, else the latest imported name that differs only by the marks of a copy.
+    """Return the latest imported name that differs from `name` only by the marks of a copy.
 
-    If there is none, return `name`, too.
+    Return `name` itself if it was imported, or if there is no such name.
     """
     names = [batch.name for batch in reversed(read_batches(connection))]
     if name in names:

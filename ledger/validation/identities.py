@@ -16,7 +16,7 @@ Name = TypeVar("Name")
 
 
 def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
-    """Return the next id of each renamed id, and the indices of the renames that are ignored: they would form a circle.
+    """Return the next id of each renamed id, and the indices of the ignored renames, which would form a circle.
 
     >>> resolve_renames([("a", "b"), ("b", "c"), ("c", "a")])
     ({'a': 'b', 'b': 'c'}, [2])

@@ -204,8 +204,8 @@ def refuse_game(league: League, data: Mapping[str, Any], to_current_id: Callable
         message = f"the league {name} plays {league.game}, not {data['game']}; correct the game or the league"
         raise Refused("not-as-scheduled", message)
     if data["game_id"] not in league.games:
-        player_count = f"only {len(league.players)} of {PLAYERS_PER_LEAGUE} players and "
-        reason = f"{player_count if len(league.players) < PLAYERS_PER_LEAGUE else ''}no schedule yet"
+        player_note = f"only {len(league.players)} of {PLAYERS_PER_LEAGUE} players and "
+        reason = f"{player_note if len(league.players) < PLAYERS_PER_LEAGUE else ''}no schedule yet"
         schedule_note = f", which has {reason}" if league.schedule_event is None else ""
         raise Refused(
             "not-scheduled",

@@ -47,7 +47,7 @@ from ratings_ledger.ledger.validation.identities import (
 )
 
 # the types of events that can make waiting events invalid if another process appends such an event
-WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)
+WATCHED = tuple(name for name, event_type in TYPES.items() if event_type.is_watched)
 
 
 DAY = 86_400_000_000  # microseconds
@@ -179,8 +179,8 @@ class Validator:
         """
         has_moved = current_head.position != self.checked_head
         self._outdated |= has_moved and has_events_after(connection, self.checked_head, WATCHED)
-        is_far_reaching = any(TYPES[draft.type].is_far for _, draft in indexed_drafts)
-        if not (self._outdated or (has_moved and is_far_reaching)):
+        depends_on_any_event = any(TYPES[draft.type].depends_on_any_event for _, draft in indexed_drafts)
+        if not (self._outdated or (has_moved and depends_on_any_event)):
             return []
         refused = []
         batch = DraftBatch()

@@ -15,7 +15,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
 from ratings_ledger.ledger.events.fields import _build_fast_path, normalise_data
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, is_surely_small, matches_draft
+from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, fits_at_any_position, matches_draft
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.importing import FileIntake
@@ -161,10 +161,10 @@ def test_different_record_has_other_data() -> None:
 
 @pytest.mark.parametrize("letter", ["a", "ü", "😀", '"', "\n"])
 def test_surely_fitting_draft_fits(letter: str) -> None:
-    """A draft that `is_surely_small` accepts gives a record within the size limit."""
+    """A draft that `fits_at_any_position` accepts gives a record within the size limit."""
     for length in (1_000, 5_000, 10_000, 16_000, 16_130, 21_000):
         draft = build_draft()._replace(data=dump({"game_id": letter * length}), event_id=letter * 128)
-        if is_surely_small(draft, letter * 2_000):
+        if fits_at_any_position(draft, letter * 2_000):
             record = build_record(draft, 2**62, 2**55, letter * 2_000, "superseded" * 12)
             assert len(record.encode()) <= RECORD_BYTES_MAX
 

@@ -17,7 +17,7 @@ GAME = {"game_id": "g-1", "game": "go", "participants": SEATS}
 CLOCK = {"game_id": "g-1", "at": 0}
 RULESET = {"id": "elo", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["go"]}}
 REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a text": ("league.joined", {"league": "L1", "player": 7}, "wrong-type: player: a text is needed, not 7"),
+    "a text": ("league.joined", {"league": "L1", "player": 7}, "wrong-type: player: text is needed, not 7"),
     "a whole number": ("clock.stopped", CLOCK | {"at": "5"}, "not-an-integer: at: a whole number is needed, not '5'"),
     "true or false": ("game.recorded", GAME | {"rated": 1}, "wrong-type: rated: true or false is needed, not 1"),
     "a list": ("clock.started", CLOCK | {"players": "anna"}, "wrong-type: players: a list is needed, not 'anna'"),

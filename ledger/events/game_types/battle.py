@@ -6,8 +6,8 @@ Players have no places: each rule decides who won by weighing units against game
 destroy in one turn is a kill for each of them, so kills may exceed losses. A unit may also be lost without a killer.
 
 When a seat changes hands, side and units belong to the seat: the substitute states them, and the leaver may state them
-too. Each player has their own losses, kills and scores. In the columns, the units of the seat are divided. If a leaver
-lost 1 of 5 units and the substitute lost 2 of the remaining 4, then
+too. Each player has their own losses, kills and scores. In the column `units`, the units that are left on the seat at
+the end count for both players. If a leaver lost 1 of 5 units and the substitute lost 2 of the remaining 4, then
 
     the substitute has 4 units: all that the leaver did not lose
     the leaver has 3 units: the 1 they lost, and the 2 that are left on the seat at the end
