@@ -129,7 +129,7 @@ class _PointsLookup:
             ladders = self.ladders.at(instant)
             trace = ladders.trace(self.ladder, keep_history=False)
             ranking = ladders.rank(trace)[0]
-            self._by_instant[instant] = {row.player: row.value(ranking.scale) for row in ranking.rows}, trace
+            self._by_instant[instant] = {row.player: row.exact_points(ranking.scale) for row in ranking.rows}, trace
         rows, trace = self._by_instant[instant]
         if player in rows:
             return Fraction(rows[player])

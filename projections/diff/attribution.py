@@ -148,7 +148,7 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
     for entry in read_published_lists(connection, head(connection).position, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
             ranking, ids = load_published_list(connection, entry), read_identities(connection).ids(player)
-            points = next((row.value(ranking.scale) for row in ranking.rows if row.player in ids), None)
+            points = next((row.exact_points(ranking.scale) for row in ranking.rows if row.player in ids), None)
             if points != end.points:
                 value = "nothing" if points is None else decimal(points.numerator, points.denominator)
                 yield f"the list at position {entry.position} shows {value}; run: ratings verify"

@@ -146,7 +146,7 @@ class PlayerState:
             numbers = {name: self._numbers[name] for name in self.ids if name in self._numbers}
             return {name: Fraction(self.trace.points[number], scale) for name, number in numbers.items()}
         rows = ladders.rank(self.trace)[0].rows if self.facts.versions_of(self.stream.ladder) else ()
-        return {row.player: row.value(scale) for row in rows if row.player in self.ids}
+        return {row.player: row.exact_points(scale) for row in rows if row.player in self.ids}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -193,4 +193,6 @@ def _find_renamed_lists(
 def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
     """Return the rows of a ranking by player, with exact points, so that rows of different scales can be compared."""
     rows, scale = ((), 1) if ranking is None else (ranking.rows, ranking.scale)
-    return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}
+    return {
+        row.player: (row.rank, row.exact_points(scale), row.games, row.qualified, row.gold, row.places) for row in rows
+    }

@@ -168,7 +168,9 @@ def _find_listed_points(
     """Return a player's points on a published list, under this id or another id of the player; None if not listed."""
     ranking = load_published_list(connection, published)
     points = {
-        row.player: row.value(ranking.scale) for row in ranking.rows if ladders.facts.current(row.player) == player
+        row.player: row.exact_points(ranking.scale)
+        for row in ranking.rows
+        if ladders.facts.current(row.player) == player
     }
     return points.get(player, points[min(points)] if points else None)
 

@@ -73,7 +73,7 @@ def _apply_in_place(
     clock.recorded_until = data["at"]
     if type_name in PLAYER_EVENTS:
         return _apply_player_event(clock, type_name, data) or clock
-    GAME_EVENTS[type_name](clock)
+    GAME_WIDE_EVENTS[type_name](clock)
     return clock
 
 
@@ -88,7 +88,7 @@ def _start(data: Data, current: Callable[[str], str]) -> GameClock:
 
 def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
     """Return the problem of an event of this type at this time, or None."""
-    if type_name not in (*PLAYER_EVENTS, *GAME_EVENTS, "clock.started"):
+    if type_name not in (*PLAYER_EVENTS, *GAME_WIDE_EVENTS, "clock.started"):
         return ClockProblem("unknown-type", f"{quote(type_name)} is not a type of clock events")
     if type_name == "clock.started":
         return ClockProblem(
@@ -114,7 +114,7 @@ def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | Non
 def _apply_player_event(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
     player_clock = clock.find_player(data["player"])
     if player_clock is None:
-        return build_unknown_player(clock, data["player"])
+        return build_unknown_player_problem(clock, data["player"])
     if not player_clock.is_in_game:
         reason = (
             f"left at {player_clock.left_at}"
@@ -128,7 +128,7 @@ def _apply_player_event(clock: GameClock, type_name: str, data: Data) -> ClockPr
     return PLAYER_EVENTS[type_name](clock, player_clock, data)
 
 
-def build_unknown_player(clock: GameClock, player: str) -> ClockProblem:
+def build_unknown_player_problem(clock: GameClock, player: str) -> ClockProblem:
     """Build the problem of a player who is not in the game."""
     players = ", ".join(quote(name) for name in clock.players)
     return ClockProblem("clock-player-unknown", f"{quote(player)} is not playing; the clock was started for {players}")
@@ -290,7 +290,7 @@ PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem |
     "clock.resume_asked": _ask_to_resume,
     "clock.player_left": _leave,
 }
-GAME_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _end_turn, "clock.stopped": _stop}
+GAME_WIDE_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _end_turn, "clock.stopped": _stop}
 # the other two events are not signs of life: the server sends offers, and a bankrupt player leaves without acting
 SIGNS_OF_LIFE = PLAYER_EVENTS.keys() - {"clock.offered", "clock.player_left"}
 ALLOWED_IN_PAUSE = ("clock.heartbeat", "clock.resume_asked", "clock.player_left", "clock.stopped")

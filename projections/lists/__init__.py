@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections.lists import annual, best_of, league_table, monthly, points
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput
 
 
 class RankingList(NamedTuple):
@@ -23,14 +23,14 @@ class RankingList(NamedTuple):
     adjustable: whether adjustments can add points
     sums_lists: whether the list has no games of its own, but sums the places on the lists of `params.of`
     pays_gold: whether ranks of a closed list are paid
-    reads_places: params -> whether the list needs `Results.places`; if so, the rule must read the column `place`
-    by_points: params -> whether players with enough games are ranked only by `Results.points`
+    reads_places: params -> whether the list needs `RankingInput.places`; if so, the rule must read the column `place`
+    by_points: params -> whether players with enough games are ranked only by `RankingInput.points`
     version_note: a sentence that says which of several consecutive ruleset versions ranks the list
     """
 
-    rank: Callable[[Results], Sequence[RankedRow]]
-    explain: Callable[[Results, str], list[ExplainedLine]]
-    find_left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
+    rank: Callable[[RankingInput], Sequence[RankedRow]]
+    explain: Callable[[RankingInput, str], list[ExplainedLine]]
+    find_left_out: Callable[[RankingInput, int], set[int]] = lambda results, player: set()
     params: tuple[str, ...] = ()
     model: str = "Params"
     running: bool = False

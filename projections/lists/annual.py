@@ -6,7 +6,7 @@ The lowest sum is best. With `cap_at_missing`, a place worse than the fixed one 
 from typing import NamedTuple
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, rank_rows
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, rank_rows
 
 
 class MonthPlace(NamedTuple):
@@ -16,7 +16,7 @@ class MonthPlace(NamedTuple):
     month: str
 
 
-def rank(results: Results) -> list[RankedRow]:
+def rank(results: RankingInput) -> list[RankedRow]:
     """Return a row for every player with a place in at least one month; players in `results.excluded` have no rank."""
     rows = []
     for name in sorted({name for monthly_rows in results.months.values() for name in monthly_rows}):
@@ -36,13 +36,13 @@ def rank(results: Results) -> list[RankedRow]:
     return rank_rows(rows, key=lambda row: row.points)
 
 
-def _list_places(results: Results, name: str) -> list[MonthPlace]:
+def _list_places(results: RankingInput, name: str) -> list[MonthPlace]:
     """Return a player's monthly places, best first."""
     rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
     return sorted(MonthPlace(row.rank, month) for month, row in rows if row.rank is not None)
 
 
-def _choose_best(results: Results, places: list[MonthPlace]) -> list[MonthPlace]:
+def _choose_best(results: RankingInput, places: list[MonthPlace]) -> list[MonthPlace]:
     """Return the places in the sum, best first, including the fixed places of missing months."""
     params = results.params
     if params.cap_at_missing:
@@ -52,14 +52,14 @@ def _choose_best(results: Results, places: list[MonthPlace]) -> list[MonthPlace]
     return sorted(best, key=lambda entry: entry.place)
 
 
-def explain(results: Results, name: str) -> list[ExplainedLine]:
+def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum: the months in it, the months left out, and the reason if the player has no rank."""
     places = _list_places(results, name)
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]
     best = _choose_best(results, places)
-    used = {entry.month for entry in best}
-    left_out = sorted((month, place) for place, month in places if month not in used)
+    months_in_sum = {entry.month for entry in best}
+    left_out = sorted((month, place) for place, month in places if month not in months_in_sum)
     exceeds_missing = any(entry.place > results.params.missing for entry in best)
     lines = [
         *(

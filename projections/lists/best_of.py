@@ -22,10 +22,10 @@ from math import lcm
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
-# larger than any place and round: sorts a place that a player never reached last, and limits places if all count
+# larger than any place or round: places that a player never reached come last, and no place exceeds it if all count
 NEVER = 10**9
 PLACE_TIE_BREAKS = ("places", "first", "last game")
 
@@ -61,7 +61,7 @@ class Total(NamedTuple):
         return sum(part.points for part in self.parts) + self.adjusted
 
 
-def rank(results: Results) -> list[RankedRow]:
+def rank(results: RankingInput) -> list[RankedRow]:
     """Return a row for every player, most points first."""
     rows = _build_rows(results)
     keys = _break_ties(results, rows)[-1]
@@ -69,7 +69,7 @@ def rank(results: Results) -> list[RankedRow]:
     return rank_rows(rows, key=lambda row: keys.get(index_by_name[row.player], (-row.points,)))
 
 
-def explain(results: Results, name: str) -> list[ExplainedLine]:
+def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum of each part, the adjustments, the total, the tie-breaks, and the reason if there is no rank."""
     player, params = results.names.index(name), results.params
     total, unit = _compute_totals(results)[player], results.scale * _find_divisor(params)
@@ -95,7 +95,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     return lines
 
 
-def find_left_out(results: Results, player: int) -> set[int]:
+def find_left_out(results: RankingInput, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
     return {result.game for part in _compute_totals(results)[player].parts for result in part.left_out}
 
@@ -123,7 +123,7 @@ def _find_divisor(params: Any) -> int:
     return lcm(*(Fraction(weight).denominator for weight in params.weights.values()))
 
 
-def _build_rows(results: Results) -> list[RankedRow]:
+def _build_rows(results: RankingInput) -> list[RankedRow]:
     """Return a row without a rank for every player, in the order of `results.names`."""
     divisor, min_games = _find_divisor(results.params), results.params.min_games
     return [
@@ -139,7 +139,7 @@ def _build_rows(results: Results) -> list[RankedRow]:
     ]
 
 
-def _compute_totals(results: Results) -> list[Total]:
+def _compute_totals(results: RankingInput) -> list[Total]:
     """Return the total of every player."""
     params, divisor = results.params, _find_divisor(results.params)
     weights = {int(number) - 1: int(Fraction(weight) * divisor) for number, weight in params.weights.items()}
@@ -162,7 +162,7 @@ def _compute_totals(results: Results) -> list[Total]:
     return totals
 
 
-def _assign_parts(results: Results) -> list[int]:
+def _assign_parts(results: RankingInput) -> list[int]:
     """Return the index of the part of the season to which each game belongs."""
     games, parts = len(results.offsets) - 1, results.params.parts
     part_of: list[int] = []
@@ -174,7 +174,7 @@ def _assign_parts(results: Results) -> list[int]:
 Key = tuple[Any, ...]
 
 
-def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
+def _break_ties(results: RankingInput, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
     """Return the sort keys of the qualified players (the lowest is best) before any tie-break and after each one.
 
     A tie-break compares only players who are still tied after the previous tie-breaks.
@@ -189,7 +189,7 @@ def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, K
     return steps
 
 
-def _compare_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     """Return the negated numbers of each tied player's first places, second places, and so on."""
     places_by_player = _list_places(results, tied)
     last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
@@ -200,7 +200,7 @@ def _compare_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]
     return values
 
 
-def _compare_first_rounds(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_first_rounds(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     """Return the round in which each tied player first reached the first place, the second place, and so on."""
     places_by_player = _list_places(results, tied)
     last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
@@ -213,7 +213,7 @@ def _compare_first_rounds(results: Results, tied: Mapping[int, Key]) -> dict[int
     return values
 
 
-def _list_places(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
+def _list_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
     """Return (place, game) of each tied player's places that count, in the order of the games."""
     counted = results.params.places_counted
     worst_place = NEVER if counted == "all" else counted
@@ -226,17 +226,17 @@ def _list_places(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tu
     return places_by_player
 
 
-def _compare_wins(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_wins(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     wins = count_wins(results)
     return {player: (-wins[player],) for player in tied}
 
 
-def _compare_meetings(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_meetings(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     scores = compare_tied(results, tied)
     return {player: (-scores[player],) for player in tied}
 
 
-def _compare_last_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_last_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     places = dict.fromkeys(tied, NEVER)
     for slot in range(results.offsets[-2], results.offsets[-1]) if len(results.offsets) > 1 else ():
         if results.players[slot] in places and results.places[slot]:
@@ -244,7 +244,7 @@ def _compare_last_places(results: Results, tied: Mapping[int, Key]) -> dict[int,
     return {player: (place,) for player, place in places.items()}
 
 
-TIE_BREAKS: dict[str, Callable[[Results, Mapping[int, Key]], dict[int, Key]]] = {
+TIE_BREAKS: dict[str, Callable[[RankingInput, Mapping[int, Key]], dict[int, Key]]] = {
     "places": _compare_places,
     "first": _compare_first_rounds,
     "more wins": _compare_wins,
@@ -253,7 +253,7 @@ TIE_BREAKS: dict[str, Callable[[Results, Mapping[int, Key]], dict[int, Key]]] = 
 }
 
 
-def _explain_tie(results: Results, player: int) -> list[ExplainedLine]:
+def _explain_tie(results: RankingInput, player: int) -> list[ExplainedLine]:
     """Describe each tie-break that was needed, with the values of the player and of the tied rivals."""
     lines = []
     steps = _break_ties(results, _build_rows(results))

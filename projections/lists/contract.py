@@ -25,7 +25,7 @@ class RankedRow(NamedTuple):
     places: tuple[int, ...] | None = None
     state: tuple[int, ...] | None = None
 
-    def value(self, scale: int) -> Fraction:
+    def exact_points(self, scale: int) -> Fraction:
         """Return the points as an exact number."""
         return ExactNumber(self.points, scale * self.divisor)
 
@@ -77,8 +77,8 @@ class RankedColumns(Sequence[RankedRow]):
         return isinstance(other, Sequence) and [*self] == [*other]
 
 
-class Results(NamedTuple):
-    """The input of a ranking list.
+class RankingInput(NamedTuple):
+    """The input from which a list ranks the players.
 
     names:    the players
     points:   their points in units of 1/scale: running points, or the sum over their games
@@ -92,7 +92,7 @@ class Results(NamedTuple):
     places:   if the list reads places, the place of each participant in the game, 0 if not classified
     states:   under a rule with state, a sequence for each state column, by player; otherwise empty
     rank_values: the value by which each player is ranked on running points, in units of 1/scale; None: the points
-    more_places: for a participant that is a club whose players all count, its other places, ascending
+    more_places: by slot, for a club that sums the points of its players: the places of its other players, ascending
     ids:      for long lists, which numpy ranks, the position of each player's id among the sorted ids
     ranked_by: a description of `rank_values`, as in `Version.ranked_by`
     """
@@ -123,7 +123,7 @@ class Results(NamedTuple):
 
 
 class ExplainedLine(NamedTuple):
-    """One line of an explanation; `amount` may be None. `assumes` has the assumed parameters, as in `Term`."""
+    """One line of an explanation; `amount` may be None. `assumes` names the parameters that determine the line."""
 
     term: str
     amount: Fraction | None
@@ -132,18 +132,11 @@ class ExplainedLine(NamedTuple):
 
 
 def explain_too_few(games: int, min_games: int) -> list[ExplainedLine]:
-    """Explain that a player has too few games for a rank; return an empty list if there are enough."""
+    """Explain that a player has too few games for a rank; return an empty list if the player has enough."""
     if games >= min_games:
         return []
-    missing = min_games - games
-    return [
-        ExplainedLine(
-            "no rank",
-            None,
-            f"{games} of {min_games} games; {missing} {'is' if missing == 1 else 'are'} missing",
-            ("min_games",),
-        )
-    ]
+    message = f"{games} of {min_games} games; {min_games - games} more needed"
+    return [ExplainedLine("no rank", None, message, ("min_games",))]
 
 
 def rank_rows(rows: Sequence[RankedRow], key: Callable[[RankedRow], Any]) -> list[RankedRow]:

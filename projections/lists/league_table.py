@@ -8,11 +8,11 @@ game, minus how often the rival did.
 from collections.abc import Sequence
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
 
-def rank(results: Results) -> list[RankedRow]:
+def rank(results: RankingInput) -> list[RankedRow]:
     """Return a row for every player, most points first."""
     params = results.params
     totals = _sum_points(results)
@@ -26,7 +26,7 @@ def rank(results: Results) -> list[RankedRow]:
     return rank_rows(rows, key=lambda row: (-row.points, -tie_values[row.player]))
 
 
-def explain(results: Results, name: str) -> list[ExplainedLine]:
+def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum of the games that count and of adjustments, and the tie-break."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
@@ -45,7 +45,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     ]
 
 
-def _explain_tie(results: Results, name: str) -> list[ExplainedLine]:
+def _explain_tie(results: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the tie-break between a player and others with the same sum, if there was one."""
     if results.params.tie_break == "none":
         return []
@@ -58,7 +58,7 @@ def _explain_tie(results: Results, name: str) -> list[ExplainedLine]:
     return [ExplainedLine("tie-break", ExactNumber(tie_values[name]), f"{results.params.tie_break}; {rivals}")]
 
 
-def find_left_out(results: Results, player: int) -> set[int]:
+def find_left_out(results: RankingInput, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
     if results.params.best_of == "all":
         return set()
@@ -66,7 +66,7 @@ def find_left_out(results: Results, player: int) -> set[int]:
     return {game for game, _ in games_by_change[results.params.best_of :]}
 
 
-def _sum_points(results: Results) -> Sequence[int]:
+def _sum_points(results: RankingInput) -> Sequence[int]:
     """Return the points of every player; with `best_of` = N, the sum of the player's N best games and adjustments."""
     if results.params.best_of == "all":
         return results.points
@@ -80,7 +80,7 @@ def _sum_points(results: Results) -> Sequence[int]:
     return totals
 
 
-def _break_ties(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
+def _break_ties(results: RankingInput, rows: Sequence[RankedRow]) -> dict[str, int]:
     """Return the tie-break value of every player; a larger value is better."""
     if results.params.tie_break == "more wins":
         return dict(zip(results.names, count_wins(results), strict=True))

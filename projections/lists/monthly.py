@@ -7,10 +7,10 @@ gold of the shared place, or, with `gold_ties = pool`, an equal part of the gold
 from math import lcm
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, explain_too_few, rank_rows
 
 
-def rank(results: Results) -> list[RankedRow]:
+def rank(results: RankingInput) -> list[RankedRow]:
     """Return a row for every player with a counted game in the period."""
     params = results.params
     rows = []
@@ -37,7 +37,7 @@ def rank(results: Results) -> list[RankedRow]:
     return [row._replace(gold=_compute_gold(results, row.rank, sizes[row.rank])) for row in rows_by_rank]
 
 
-def _compute_gold(results: Results, place: int | None, tied: int) -> int:
+def _compute_gold(results: RankingInput, place: int | None, tied: int) -> int:
     """Return the gold of one of `tied` players who share a place."""
     gold = results.params.gold
     if place is None:
@@ -47,8 +47,8 @@ def _compute_gold(results: Results, place: int | None, tied: int) -> int:
     return int(gold[place - 1]) if place <= len(gold) else 0
 
 
-def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Explain the sum of the games' points, the score, and the number of missing games."""
+def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
+    """Explain the sum of the games' points, the score, and how many more games a rank needs."""
     player = results.names.index(name)
     params, games = results.params, results.games[player]
     total = ExactNumber(results.points[player], results.scale)

@@ -8,13 +8,13 @@ from ratings_ledger.projections.lists.contract import (
     ExplainedLine,
     RankedColumns,
     RankedRow,
-    Results,
+    RankingInput,
     explain_too_few,
     rank_rows,
 )
 
 
-def rank(results: Results) -> Sequence[RankedRow]:
+def rank(results: RankingInput) -> Sequence[RankedRow]:
     """Return a row for every player; players with too few games are not qualified."""
     if results.ids is not None:
         return _rank_columns(results)
@@ -31,7 +31,7 @@ def rank(results: Results) -> Sequence[RankedRow]:
     return rank_rows(rows, key=lambda row: -rank_values[row.player])
 
 
-def _rank_columns(results: Results) -> RankedColumns:
+def _rank_columns(results: RankingInput) -> RankedColumns:
     """Return the rows of a long list as columns."""
     points, games = np.asarray(results.points), np.asarray(results.games)
     rank_values = points if results.rank_values is None else np.asarray(results.rank_values)
@@ -44,7 +44,7 @@ def _rank_columns(results: Results) -> RankedColumns:
     return RankedColumns(results.names, points, games, ranks, order, [*map(np.asarray, results.states)])
 
 
-def explain(results: Results, name: str) -> list[ExplainedLine]:
+def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the player's points, the value that ranks the player if it differs, and the reason for a missing rank."""
     player = results.names.index(name)
     points = ExactNumber(results.points[player], results.scale)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ratings_ledger.projections.lists.contract import Results
+from ratings_ledger.projections.lists.contract import RankingInput
 
 
-def count_wins(results: Results) -> list[int]:
+def count_wins(results: RankingInput) -> list[int]:
     """Count for every player the games in which no player got more points, and at least one got fewer."""
     wins = [0] * len(results.names)
     for participants in _list_games(results):
@@ -16,7 +16,7 @@ def count_wins(results: Results) -> list[int]:
     return wins
 
 
-def compare_tied(results: Results, tied: Mapping[int, Any]) -> list[int]:
+def compare_tied(results: RankingInput, tied: Mapping[int, Any]) -> list[int]:
     """Return the number of wins over rivals minus the number of losses to rivals, for every player.
 
     A rival is a player with an equal value in `tied`. A player beats a rival in a game by getting more points from it.
@@ -32,7 +32,7 @@ def compare_tied(results: Results, tied: Mapping[int, Any]) -> list[int]:
     return scores
 
 
-def _list_games(results: Results) -> list[list[tuple[int, int]]]:
+def _list_games(results: RankingInput) -> list[list[tuple[int, int]]]:
     """Return each game as a list of (player, change of points)."""
     participants = list(zip(results.players, results.changes, strict=True))
     offsets = results.offsets

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.game_clock import GameClock, clock_at
-from ratings_ledger.projections.game_clock.events import build_unknown_player
+from ratings_ledger.projections.game_clock.events import build_unknown_player_problem
 from ratings_ledger.projections.game_clock.logs import load_clock_events
 from ratings_ledger.projections.game_clock.state import ClockLine, PlayerClock, settle_completely
 from ratings_ledger.projections.queries.results import Answer, Result
@@ -154,7 +154,7 @@ def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | No
         settle_completely(clock)
     player_clock = clock.players.get(player)
     if player_clock is None:
-        raise Unknown(*build_unknown_player(clock, player))
+        raise Unknown(*build_unknown_player_problem(clock, player))
     player_clock.add_line(clock.now, "", "")  # adds the line for the time since the last line, if the timer still runs
     return ClockExplanation(
         game_id=clock.game_id,

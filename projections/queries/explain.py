@@ -568,7 +568,7 @@ def explain_player(
         ladder=ladder,
         ruleset=standings.ruleset,
         rank=None if row is None else row.rank,
-        points=None if row is None else row.value(standings.scale),
+        points=None if row is None else row.exact_points(standings.scale),
         gold=ABSENT if row is None or row.gold is None else row.gold,
         start=ExactNumber(steps[0].points_before, standings.scale) if steps else None,
         time_zone=zone,

@@ -235,7 +235,7 @@ def _find_points(ranking: Ranking, facts: Facts, player: str) -> Fraction | None
 
     The player is given by current id; the standings may use an earlier id.
     """
-    return next((row.value(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
+    return next((row.exact_points(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
 
 
 # the maximum number of steps of a ladder whose ranks are followed over time; more would take minutes

@@ -34,7 +34,7 @@ from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.lists.contract import RankedRow, Results
+from ratings_ledger.projections.lists.contract import RankedRow, RankingInput
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     UnknownLadder,
@@ -212,7 +212,7 @@ def _build_json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dic
     member_values: dict[str, Any] = {
         "rank": row.rank,
         "player": row.player,
-        "points": str(row.value(scale)),
+        "points": str(row.exact_points(scale)),
         "games": row.games,
         "qualified": row.qualified,
     }
@@ -539,7 +539,7 @@ class Ladders:
             return self.at(as_of).standings(trace.stream.ladder)
         return self.rank(trace if as_of is None else truncate_trace(self.facts, trace, as_of))[0]
 
-    def rank(self, trace: Trace) -> tuple[Ranking, Results]:
+    def rank(self, trace: Trace) -> tuple[Ranking, RankingInput]:
         """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank(trace)
@@ -570,14 +570,14 @@ class Ladders:
         )
         return ranking, results
 
-    def _build_results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
+    def _build_results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> RankingInput:
         # in a fully replayed stream, every player is on the ladder
         stream, has_running_points = trace.stream, trace.stream.ranking.running
         is_long = has_running_points and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
         places, more_places = (
             find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
         )
-        return Results(
+        return RankingInput(
             names=stream.names,
             points=trace.states[0],
             games=trace.games,

@@ -226,7 +226,7 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
     standing = Standing(
         rank=row.rank,
         player=row.player,
-        points=row.value(scale),
+        points=row.exact_points(scale),
         games=row.games,
         qualified=row.qualified,
         gold=gold,
@@ -397,7 +397,7 @@ def _build_overview_row(
         state=standing.state,
         state_exact=standing.state_exact,
         provisional=standing.provisional,
-        change=None if earlier is None else standing.points - earlier.value(scale),
+        change=None if earlier is None else standing.points - earlier.exact_points(scale),
         rank_change=None if earlier is None or earlier.rank is None or row.rank is None else earlier.rank - row.rank,
         last_played=None if last_game is None else to_datetime(facts.occurred_at[last_game]),
         last_units=LastUnits(tuple(last_points), scale),

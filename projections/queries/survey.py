@@ -368,7 +368,7 @@ def _load_person_rows(survey: Survey) -> tuple[PersonRow, ...]:
                     player=row.player,
                     ladder=ranking.ladder,
                     rank=row.rank,
-                    points=row.value(ranking.scale),
+                    points=row.exact_points(ranking.scale),
                     games=row.games,
                 )
                 for row in ranking.rows

@@ -9,8 +9,8 @@ floor(pot * sum of shares / (100 * number of tied players)). Victory points are 
 
 "If more than one person qualifies for a victory then the winners share the ante for their placings." With
 `winners = "share"`, all players with a major victory are tied, and below them all players with a standard victory;
-power and influence separate all other players. With `"by_power"`, the winners as well. Example: two standard
-victories at power 21 and 18 in a game of four with a pot of 40 give 14 each (share), or 16 and 12 (by_power).
+power and influence separate all other players. With `"by_power"`, they separate the winners, too. Example: two
+standard victories at power 21 and 18 in a game of four with a pot of 40 give 14 each (share), or 16 and 12 (by_power).
 
 Games larger than the largest row of `shares` use that row. Only ties among counted players matter. Example: a player
 with 95 points antes 9. If the three opponents ante 30, the pot is 39, and the first of the four gets 40 % of it, or 15.
@@ -49,7 +49,7 @@ class AntePoolParams(Params):
     percentage.
 
     The row `3 = [50, 30, 20]` is for three players. No row between the smallest and the largest may be missing. Larger
-    games use the largest row, so its last share is 0, which all later places get. Games with fewer players than the
+    games use the largest row, so its last share must be 0: all later places get it. Games with fewer players than the
     smallest row are not scored. The ante is the points divided by `ante_divisor`. Several `winners` share equally, or
     are separated by power. Season 2010-2 runs from the second month in `season_months` to just before the third;
     without them, seasons have no dates.

@@ -150,10 +150,10 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
     best_margin, strictly, margin = constants[7], constants[8], constants[9]
     minted = 0
     for i in range(n):
-        won = result(i, columns, margin)
+        outcome = result(i, columns, margin)
         change[i] = columns[KILLS][i] * kill_points + columns[LOST][i] * unit_lost
-        if won >= DRAW:
-            change[i] += constants[won]
+        if outcome >= DRAW:
+            change[i] += constants[outcome]
         if is_best(i, columns, best_margin, strictly):
             change[i] += best
         minted += max(change[i], 0)
@@ -176,29 +176,31 @@ def explain(
 
 
 def _explain_result(i: int, columns: Columns, params: BlueMaxParams) -> Term:
-    won = result(i, columns, params.marginal_margin)
-    kind = ("draw", "marginal", "tactical", "strategic")[abs(won)]
-    reason = _describe_reason(i, columns, params.marginal_margin, abs(won))
-    if won == DRAW:
+    outcome = result(i, columns, params.marginal_margin)
+    kind = ("draw", "marginal", "tactical", "strategic")[abs(outcome)]
+    reason = _describe_reason(i, columns, params.marginal_margin, abs(outcome))
+    if outcome == DRAW:
         return Term("draw", params.draw, reason)
-    if won < 0:
+    if outcome < 0:
         return Term("defeat", 0, f"{kind} victory of the enemy: {reason}")
-    return Term(f"{kind} victory", (params.marginal, params.tactical, params.strategic)[won - 1], reason)
+    return Term(f"{kind} victory", (params.marginal, params.tactical, params.strategic)[outcome - 1], reason)
 
 
-def _describe_reason(i: int, columns: Columns, margin: int, won: int) -> str:
+def _describe_reason(i: int, columns: Columns, margin: int, outcome: int) -> str:
     """Return the numbers of both sides that decided the result."""
     if columns[AGREED_DRAW][i]:
         return "agreed by the players"
     units, enemy_units = columns[SIDE_UNITS][i], columns[ENEMY_UNITS][i]
     lost, enemy_lost = columns[SIDE_LOST][i], columns[ENEMY_LOST][i]
-    if won == STRATEGIC:
+    if outcome == STRATEGIC:
         return f"{units - lost} of {units} units are left, of the enemy {enemy_units - enemy_lost} of {enemy_units}"
     losses = f"lost {lost} of {units} units, the enemy {enemy_lost} of {enemy_units}"
-    if won == TACTICAL:
+    if outcome == TACTICAL:
         return losses
     less, more = sorted((columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i]))
-    return f"{losses}, the same share; {more} game points are {'' if won else 'not '}more than {margin} % above {less}"
+    return (
+        f"{losses}, the same share; {more} game points are {'' if outcome else 'not '}more than {margin} % above {less}"
+    )
 
 
 def _explain_best(i: int, columns: Columns, params: BlueMaxParams) -> list[Term]:
@@ -207,9 +209,9 @@ def _explain_best(i: int, columns: Columns, params: BlueMaxParams) -> list[Term]
     if columns[SIDE_SEATS][i] == 1 or not params.best or mine < max(next_best, 1):
         return []
     needed = f"{'at least' if params.best_comparison == '>=' else 'more than'} {params.best_margin} % above"
-    best = is_best(i, columns, params.best_margin, int(params.best_comparison == ">"))
-    detail = f"{mine} game points are {'' if best else 'not '}{needed} the next, {next_best}"
-    return [Term("best of the side", params.best * best, detail, "", ("best_comparison",))]
+    is_best_player = is_best(i, columns, params.best_margin, int(params.best_comparison == ">"))
+    detail = f"{mine} game points are {'' if is_best_player else 'not '}{needed} the next, {next_best}"
+    return [Term("best of the side", params.best * is_best_player, detail, "", ("best_comparison",))]
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: BlueMaxParams) -> str:

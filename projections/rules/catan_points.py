@@ -1,6 +1,6 @@
 """Catan points: the points of a game come from a table, by place and number of players; tied players share them.
 
-    points = the sum of the points of the tied places / the number of the tied
+    points = the sum of the points of the tied places / the number of tied players
 
 (Catan Online World, Ranking Lists: "in case of a tie, the points are distributed among the respective ranking
 positions".) A seat that changed hands counts towards the number of players and the places of the others.

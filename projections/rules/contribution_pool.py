@@ -38,8 +38,8 @@ from ratings_ledger.projections.contract import (
     told_sizes,
 )
 
-# The number of constants before the rows of percentages.
-HEAD = 3
+# The index of the rows of percentages among the constants.
+ROWS_START = 3
 
 
 class ContributionPoolParams(Params):
@@ -91,7 +91,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
     """Fill in the changes. Return the bonuses, which are minted."""
     place, seats, seconds = columns[0], columns[1], columns[2]
     bonus, bonus_seconds, dust_to_winner = constants[0], constants[1], constants[2]
-    row = HEAD + seats[0] * (seats[0] - 1) // 2 - 1
+    row = ROWS_START + seats[0] * (seats[0] - 1) // 2 - 1
     for i in range(n):
         change[i] = 0
     minted = dust = winners = winner = 0

@@ -235,8 +235,8 @@ def counted_gap(p: int, row: int, before: Columns, offsets: Numbers, rows: Colum
     return limit_gap(gap, own, is_helped, constants)
 
 
-def rated_games(p: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> int:
-    """Return the number of games in a period that count for player p."""
+def count_rated_games(p: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> int:
+    """Count the games in a period that count for player p: those between two rated players."""
     count = 0
     if is_rated(before[RATING][p], constants):
         for row in range(offsets[p], offsets[p + 1]):
@@ -271,7 +271,7 @@ def score_period(
     """Fill in the states after a period. Return the minted points."""
     total = 0
     for p in range(players):
-        games = rated_games(p, before, offsets, rows, constants)
+        games = count_rated_games(p, before, offsets, rows, constants)
         if games == 0:
             continue
         factor = limit_factor(period_factor(p, before, offsets, rows, constants), games, constants)
@@ -373,7 +373,7 @@ def explain_period(
 ) -> list[tuple[int, Term]]:
     """Return a term for every game of player p, then one for rounding to whole points, and one for a lost rating."""
     constants, own = prepare(params), before[RATING][p]
-    games = rated_games(p, before, offsets, rows, constants)
+    games = count_rated_games(p, before, offsets, rows, constants)
     full = period_factor(p, before, offsets, rows, constants) if games else 0
     factor = limit_factor(full, games, constants) if games else 0
     lowered = f"K is {factor} instead of {full}: {games} games" if factor < full else ""

@@ -46,7 +46,7 @@ SCALE = 1_000_000
 # The kernels compute in units, because converting each number would take longer than the formulas.
 Q = 0.0057564627324851142 / 1_000_000
 THREE_OVER_PI_SQUARED = 0.30396355092701331
-# Larger leads count as this one, because both give an expected score of 1.
+# Larger leads count as this one, which already gives an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX = 10_000
 

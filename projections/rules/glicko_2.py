@@ -54,7 +54,7 @@ SCALE, VOLATILITY_SCALE = 1_000_000, 10**12
 POINTS = 173.7178 * 1_000_000
 TO_PHI, TO_SIGMA = 1.0 / (173.7178 * 1_000_000), 1.0 / 1_000_000_000_000
 THREE_OVER_PI_SQUARED = 0.30396355092701331
-# A larger lead counts as this one, because both give an expected score of 1.
+# Larger leads count as this one, which already gives an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX, VOLATILITY_MAX, TAU_MAX = 10_000, 100.0, 2
 HALVINGS = 64

@@ -186,16 +186,17 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
         return [Term(name, constants[ELIMINATED] * SCALE, reason)]
     base, least, each = base_points(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
     extra = no_break_points(i, columns, constants, base)
-    of = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
+    whole = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
     alive = count_survivors(i, columns, constants)
-    detail = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {of}"
-    lost = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
-    added = Term("TSS", tss_points(i, columns, constants, base, extra), detail)
+    detail = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {whole}"
+    no_break_term = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
+    tss_term = Term("TSS", tss_points(i, columns, constants, base, extra), detail)
+    bonus_terms = [tss_term, no_break_term] if constants[VARIANT] == POST_TSS else [no_break_term, tss_term]
     return [
         Term("centres", each * centres * SCALE, f"{each} for each of {centres}", "", ("per_centre",)),
         *_explain_placement(i, columns, constants),
         Term("participation", constants[PARTICIPATION] * SCALE, "for every player with a centre"),
-        *[term for term in ([added, lost] if constants[VARIANT] == POST_TSS else [lost, added]) if term.amount],
+        *[term for term in bonus_terms if term.amount],
     ]
 
 

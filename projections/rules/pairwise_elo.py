@@ -9,8 +9,8 @@ most 400 each pair's change is within one micropoint of the exact value. E(A) + 
 Parameters allow departures from the textbook: `rounding` to whole points per pair or in total, and `update =
 sequential`, where a player's own rating moves after each opponent, in the order of their ids (opponents have their
 ratings before the game). Then the changes need not sum to zero, and the difference is minted or burned. A seat that
-changed hands is one of the seats by which K is divided, and both its players are compared. Rounding in total uses E
-from the table.
+changed hands counts as one seat where K is divided, and both its players are compared. Rounding in total uses E from
+the table.
 
     1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
 """
@@ -116,9 +116,9 @@ def compare_with_expected(
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
     """Fill in the changes. Return the points that the sequential update or the rounding in total minted."""
     place, seats = columns[0], columns[1]
-    k, k_denominator, shared = constants[0], constants[1], constants[2]
+    k, k_denominator, is_divided = constants[0], constants[1], constants[2]
     scale, rounding, sequential, inverse = constants[3], constants[4], constants[5], constants[6]
-    divisor = k_denominator * (seats[0] - 1 if shared else 1)
+    divisor = k_denominator * (seats[0] - 1 if is_divided else 1)
     for i in range(n):
         change[i] = 0
     for i in range(n):
@@ -150,8 +150,8 @@ def explain(
 ) -> list[list[Term]]:
     """Return for every player a term per opponent, in the order of the update, and one for rounding in total."""
     place, seats = columns[0], columns[1]
-    k, k_denominator, shared, scale, rounding, sequential, inverse = prepare(params)
-    divisor = k_denominator * (seats[0] - 1 if shared else 1)
+    k, k_denominator, is_divided, scale, rounding, sequential, inverse = prepare(params)
+    divisor = k_denominator * (seats[0] - 1 if is_divided else 1)
     step = SCALE if rounding == 1 else 1
     k_exact = Fraction(k, divisor)
     terms: list[list[Term]] = []

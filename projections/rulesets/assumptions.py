@@ -19,7 +19,7 @@ UNMARKED: Mapping[str, Mapping[str, str]] = {
         "min_games": "the page says seven for the list of a month; that is taken for the open list, too",
     },
     "catan-elo@2009-01": {
-        "account": "the page gives free accounts no ranking value; who was counted before is taken to stay ranked",
+        "account": "the page gives free accounts no ranking value; players counted before are taken to stay ranked",
     },
 }
 

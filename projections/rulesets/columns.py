@@ -43,8 +43,8 @@ _DERIVED: dict[str, dict[str, tuple[str, Callable[[Columns], list[int]]]]] = {
 }
 # By game type: the names and descriptions of all its columns.
 COLUMNS_OF: dict[str, dict[str, str]] = {
-    name: {**kind.columns, **{column: meaning for column, (meaning, _) in _DERIVED.get(name, {}).items()}}
-    for name, kind in GAME_TYPES.items()
+    name: {**game_type.columns, **{column: meaning for column, (meaning, _) in _DERIVED.get(name, {}).items()}}
+    for name, game_type in GAME_TYPES.items()
 }
 
 
@@ -73,7 +73,7 @@ class Reading(NamedTuple):
 
 def find_reading(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
     """Return the reading of a ruleset whose rule reads these columns."""
-    scored = not SCORES.isdisjoint(columns)
+    reads_scores = not SCORES.isdisjoint(columns)
     absent = (
         (f"{NUMBERS}{name}", limits.absent)
         for name, limits in sorted(ruleset.numbers.items())
@@ -81,8 +81,8 @@ def find_reading(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
     )
     return Reading(
         columns,
-        10**ruleset.score_decimals if scored else 1,
-        -1 if scored and ruleset.score_order == "low" else 1,
+        10**ruleset.score_decimals if reads_scores else 1,
+        -1 if reads_scores and ruleset.score_order == "low" else 1,
         tuple(absent),
         ruleset.time_zone if "year" in columns else "UTC",
     )

@@ -77,24 +77,24 @@ def find_rule(name: str) -> Rule | None:
         built_in = getattr(import_module(module), member or "RULE")
         assert isinstance(built_in, Rule)
         return built_in
-    outside = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
-    if len(outside) > 1:
-        raise ValueError(_describe_contested(name, outside))
-    if not outside:
+    entries = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
+    if len(entries) > 1:
+        raise ValueError(_describe_contested(name, entries))
+    if not entries:
         return None
     if name in _abandoned:
         raise ValueError(_abandoned[name])
     try:
         with call_packages(name), _provide_former_names():
-            loaded = outside[0].load()
+            loaded = entries[0].load()
     except RULE_ERRORS as error:
         raise ValueError(
-            f"the rule {name} cannot be loaded from {outside[0].value}: {describe_error(error, None)}"
+            f"the rule {name} cannot be loaded from {entries[0].value}: {describe_error(error, None)}"
         ) from error
     if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_split_name(name)):
-        raise ValueError(f"the entry point {name} ({outside[0].value}) does not name a rule {name}")
+        raise ValueError(f"the entry point {name} ({entries[0].value}) does not name a rule {name}")
     if problem := next(find_malformed_members(loaded), None):
-        raise ValueError(f"the rule {name} ({outside[0].value}) {problem}")
+        raise ValueError(f"the rule {name} ({entries[0].value}) {problem}")
     return loaded
 
 
@@ -147,8 +147,8 @@ def find_malformed_members(rule: Rule) -> Iterator[str]:
     if not isinstance(rule.ranking, str) or not isinstance(rule.counted_min, int) or rule.counted_min < 1:
         members = f"the ranking {rule.ranking!r} and counted_min {rule.counted_min!r}"
         yield f"has {members}; a name and a whole number from 1 on are needed"
-    by_period_alone = rule.score is None and rule.state and rule.score_period is not None
-    optional = ["check", "remark", "chance", "sample", *(("score", "explain") if by_period_alone else ())]
+    scores_only_periods = rule.score is None and rule.state and rule.score_period is not None
+    optional = ["check", "remark", "chance", "sample", *(("score", "explain") if scores_only_periods else ())]
     for member in ("prepare", "table", "refuse_params", "check", "score", "explain", "remark", "chance", "sample"):
         function = getattr(rule, member)
         if not callable(function) and not (function is None and member in optional):
@@ -217,15 +217,15 @@ def find_contested_rules() -> dict[str, str]:
 
     A rule of this program takes precedence over a package's rule.
     """
-    outside: dict[str, list[EntryPoint]] = {}
+    entries_by_name: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        outside.setdefault(entry.name, []).append(entry)
-    clashes = {name: entries for name, entries in outside.items() if name in BUILT_IN or len(entries) > 1}
+        entries_by_name.setdefault(entry.name, []).append(entry)
+    clashes = {name: entries for name, entries in entries_by_name.items() if name in BUILT_IN or len(entries) > 1}
     return {name: _describe_contested(name, entries) for name, entries in sorted(clashes.items())}
 
 
-def _describe_contested(name: str, outside: Iterable[EntryPoint]) -> str:
-    values = ", ".join(entry.value for entry in outside)
+def _describe_contested(name: str, entries: Iterable[EntryPoint]) -> str:
+    values = ", ".join(entry.value for entry in entries)
     if name in BUILT_IN:
         return f"the rule {name} comes with this program, so the package's rule is not used: {values}"
     return f"the rule {name} is registered by several packages: {values}; uninstall all but one of them"

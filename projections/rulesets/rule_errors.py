@@ -82,7 +82,7 @@ def redirect_output(*rules: Rule) -> AbstractContextManager[Any]:
 @contextmanager
 def call_packages(*names: str) -> Iterator[None]:
     """Run code of the packages with these rules: it prints to standard error, and `os._exit` raises `SystemExit`."""
-    before = getattr(_calls, "names", ())
+    outer_names = getattr(_calls, "names", ())
     os._exit = _exit  # also for modules that a package has imported
     _calls.names = names
     watch.begin(names)
@@ -90,8 +90,8 @@ def call_packages(*names: str) -> Iterator[None]:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        _calls.names = before
-        watch.end(before)
+        _calls.names = outer_names
+        watch.end(outer_names)
 
 
 class RuleWatch:
@@ -171,8 +171,8 @@ def read_integers(values: Any, what: str) -> tuple[int, ...]:
     except TypeError:
         raise ContractError(f"{what} returned {describe_value(values)}; whole numbers are needed") from None
     if wrong := [value for value in numbers if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
-        kind = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
-        raise ContractError(f"{what}: {describe_value(wrong[0])}; {kind}")
+        problem = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
+        raise ContractError(f"{what}: {describe_value(wrong[0])}; {problem}")
     return tuple(map(int, numbers))
 
 

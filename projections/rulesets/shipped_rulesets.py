@@ -13,7 +13,7 @@ from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.rulesets.versions import ELO, ON_REQUEST, SHIPPED, read_shipped_text
 
-OF_A_GAME = "-GAME"
+GAME_SUFFIX = "-GAME"
 
 
 class ShippedRuleset(NamedTuple):
@@ -58,7 +58,7 @@ def shipped_rulesets() -> dict[str, ShippedRuleset]:
     texts_by_name: dict[str, list[str]] = {}
     for name in (*SHIPPED, *sorted(ON_REQUEST, key=lambda name: (not name.startswith(f"{ELO}-"), name))):
         text = read_shipped_text(name)
-        texts_by_name.setdefault(tomllib.loads(text)["id"].removesuffix(OF_A_GAME), []).append(text)
+        texts_by_name.setdefault(tomllib.loads(text)["id"].removesuffix(GAME_SUFFIX), []).append(text)
     ladders = _read_ladders(texts_by_name[ELO][-1])
     published_by_init = {tomllib.loads(read_shipped_text(name))["id"] for name in SHIPPED}
     return {
@@ -69,7 +69,7 @@ def shipped_rulesets() -> dict[str, ShippedRuleset]:
 
 def _describe_ruleset(name: str, texts: list[str], *, on_request: bool, ladders_of_elo: object) -> ShippedRuleset:
     newest = tomllib.loads(texts[-1])
-    takes_game = newest["id"].endswith(OF_A_GAME)
+    takes_game = newest["id"].endswith(GAME_SUFFIX)
     return ShippedRuleset(
         id=name,
         texts=tuple(texts),

@@ -172,7 +172,7 @@ def _describe_choice(schema: dict[str, Any], is_one_of_several: bool) -> str:
         low, high = schema.get("minimum"), schema.get("maximum")
         limits = "" if low is None else f" from {low:,}"
         return f"a whole number{limits}" + ("" if high is None else f" to {high:,}")
-    text = 'a fraction in quotes (`"64/3"`)' if is_one_of_several else "a text"
+    text = 'a fraction in quotes (`"64/3"`)' if is_one_of_several else "text"
     kinds = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
     # the schema of a table is a reference to a model, without a type
     return kinds.get(schema.get("type", "object"), "a value")

@@ -533,11 +533,12 @@ def _list_problems(error: ValidationError, table: str, model: type[BaseModel], d
             "extra_forbidden": f"unknown key{_suggest_key(key, table, model)}",
             "missing": "missing key",
         }.get(problem["type"])
-        place = key, None if is_form else number
-        forms.setdefault(place, []).append(own or _describe_requirement(problem))
-        values[place] = "" if own else f" (it is {quote(problem['input'])})"
+        location = key, None if is_form else number
+        forms.setdefault(location, []).append(own or _describe_requirement(problem))
+        values[location] = "" if own else f" (it is {quote(problem['input'])})"
     return [
-        RulesetProblem(place[0], "; or ".join(dict.fromkeys(needed)) + values[place]) for place, needed in forms.items()
+        RulesetProblem(location[0], "; or ".join(dict.fromkeys(needed)) + values[location])
+        for location, needed in forms.items()
     ]
 
 
@@ -559,7 +560,7 @@ def _find_keys(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
 
 
 NEEDED = {
-    "string": 'a text in quotes is needed, such as "24"',
+    "string": 'text in quotes is needed, such as "24"',
     "int": "a whole number is needed",
     "bool": "true or false is needed",
     "list": "a list is needed, in [ and ]",
@@ -571,7 +572,7 @@ NEEDED = {
 def _describe_requirement(problem: ErrorDetails) -> str:
     """Return a message about the value that a key needs."""
     if problem["loc"][0] == "assumed":
-        return "must be a text in quotes that gives the reason for the assumption"
+        return "must be text in quotes that gives the reason for the assumption"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
     return plain or describe_requirement(problem).removeprefix("Value error, ")
 

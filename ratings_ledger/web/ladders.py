@@ -100,7 +100,7 @@ def _predict_neighbours(visit: Visit, overview: Overview) -> Sequence[Prediction
 
 def _draw_distribution(overview: Overview) -> str:
     """Return the chart of the rating distribution, or an empty string for a small ladder."""
-    values = [row.value(overview.ranking.scale) for row in overview.ranking.rows]
+    values = [row.exact_points(overview.ranking.scale) for row in overview.ranking.rows]
     if len(values) < DISTRIBUTION_MIN:
         return ""
     return draw_distribution(

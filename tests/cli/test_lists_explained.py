@@ -146,7 +146,7 @@ def test_too_few_games_are_explained(db: str, ratings: Ratings) -> None:
     explanation = read_output(ratings, db, "explain", "dora", MARCH)
 
     assert (explanation["rank"], explanation["points"], len(explanation["games"])) == (None, "1", 6)
-    assert explanation["terms"][-1] == {"term": "no rank", "amount": None, "detail": "6 of 7 games; 1 is missing"}
+    assert explanation["terms"][-1] == {"term": "no rank", "amount": None, "detail": "6 of 7 games; 1 more needed"}
     assert "no rank" in ratings("explain", "dora", MARCH, db=db).stdout
 
 

@@ -120,7 +120,7 @@ def test_explain_counts_missing_games(player: str, ratings: Ratings, create_fill
     db = create_filled_ledger([build_league_game("g1", 1, "anna ben")], build_league_ruleset(min_games="3"))
     explanation = read_output(ratings, db, "explain", player, "youplay-league/L")
 
-    assert (explanation["rank"], explanation["terms"][-1]["detail"]) == (None, "1 of 3 games; 2 are missing")
+    assert (explanation["rank"], explanation["terms"][-1]["detail"]) == (None, "1 of 3 games; 2 more needed")
 
 
 def test_standings_without_ranks_note_the_missing_games(
@@ -135,7 +135,7 @@ def test_standings_without_ranks_note_the_missing_games(
         result = ratings("standings", "youplay-league/L", *options, db=db)
         assert (result.exit_code, result.stderr) == (
             0,
-            "note: no player has a rank; 'ben' has the most games, but: 2 of 3 games; 1 is missing\n",
+            "note: no player has a rank; 'ben' has the most games, but: 2 of 3 games; 1 more needed\n",
         )
     for options in (("--format", "json"), ("--format", "csv"), ("--player", "anna")):
         assert ratings("standings", "youplay-league/L", *options, db=db).stderr == ""

@@ -161,7 +161,7 @@ def test_missing_rank_is_explained(db: str, ratings: Ratings, tmp_path: Path) ->
     """The report of a player with points and no rank says how many games are missing."""
     page = write_report(ratings, db, tmp_path / "x.html", "eve", "b5-league/2010-1")
     (claim,) = page.claims
-    assert claim.endswith(" points and no rank (1 of 5 games; 4 are missing) on b5-league/2010-1.")
+    assert claim.endswith(" points and no rank (1 of 5 games; 4 more needed) on b5-league/2010-1.")
 
 
 SEASONS_RULESET = """

@@ -272,7 +272,7 @@ def test_number_as_reason_is_refused_with_its_line(db: str, write_rules: WriteRu
     lines = file.read_text(encoding="utf-8").splitlines()
 
     assert ratings("whatif", file, db=db).stderr == (
-        f"Error: {file}:{len(lines)}: assumed.k_total: must be a text in quotes that gives the reason for the "
+        f"Error: {file}:{len(lines)}: assumed.k_total: must be text in quotes that gives the reason for the "
         "assumption (it is 24)\n"
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from own_rules import load_built_in_rule
 
 from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.lists.contract import RankedRow, Results
+from ratings_ledger.projections.lists.contract import RankedRow, RankingInput
 
 
 def build_results(
@@ -16,7 +16,7 @@ def build_results(
     adjusted: Mapping[str, int] | None = None,
     excluded: Mapping[str, str] | None = None,
     scale: int = 1,
-) -> Results:
+) -> RankingInput:
     """Return the input of a list from games such as "anna 3 ben 1", or "anna 9:1 ben 6:2" with the places.
 
     A place of 0 is that of a player who is not classified; `adjusted` are further points, in units.
@@ -30,7 +30,7 @@ def build_results(
         points[names.index(name)] += units
     for player, change in zip(players, changes, strict=True):
         points[player] += change
-    return Results(
+    return RankingInput(
         names,
         [points[player] for player in range(len(names))],
         [players.count(player) for player in range(len(names))],
@@ -44,7 +44,7 @@ def build_results(
     )
 
 
-def build_year(places: Mapping[str, str], excluded: Mapping[str, str] | None = None, **params: Any) -> Results:
+def build_year(places: Mapping[str, str], excluded: Mapping[str, str] | None = None, **params: Any) -> RankingInput:
     """Return the input of an annual list from texts such as {"anna": "1 - 3"}: a place or none for each month."""
     months: dict[str, dict[str, RankedRow]] = {}
     for name, text in places.items():
@@ -58,16 +58,16 @@ def build_year(places: Mapping[str, str], excluded: Mapping[str, str] | None = N
     )
 
 
-def rank(kind: str, results: Results) -> Sequence[RankedRow]:
+def rank(kind: str, results: RankingInput) -> Sequence[RankedRow]:
     """Return the rows of a list of this kind."""
     return LISTS[kind].rank(results)
 
 
-def explain(kind: str, results: Results, name: str) -> list[tuple[Any, ...]]:
+def explain(kind: str, results: RankingInput, name: str) -> list[tuple[Any, ...]]:
     """Return the lines of the explanation of a player's row: (term, amount, detail)."""
     return [line[:3] for line in LISTS[kind].explain(results, name)]
 
 
-def find_left_out(kind: str, results: Results, player: int) -> set[int]:
+def find_left_out(kind: str, results: RankingInput, player: int) -> set[int]:
     """Return the games that do not count for a player of a list of this kind."""
     return LISTS[kind].find_left_out(results, player)

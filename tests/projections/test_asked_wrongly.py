@@ -69,7 +69,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "a huge number as a date": (
         lambda ledger: ledger.simulate({**RULESET, "effective_from": TOO_LONG}, ledger.at()),
-        'effective_from: a text in quotes is needed, such as "24" (it is <int>)',
+        'effective_from: text in quotes is needed, such as "24" (it is <int>)',
     ),
     "a number with too many digits": (
         lambda ledger: ledger.simulate(f"start = {'9' * 5_000}", ledger.at()),

@@ -21,7 +21,7 @@ def build_params(**values):
 
 def list_table(results):
     """Return (rank, player, points) of every row."""
-    return [(row.rank, row.player, row.value(results.scale)) for row in rank("best-of", results)]
+    return [(row.rank, row.player, row.exact_points(results.scale)) for row in rank("best-of", results)]
 
 
 GAMES = ["anna 9:1 ben 6:2", "anna 9:1 ben 6:2", "ben 9:1 anna 6:2", "ben 9:1 anna 1:2", "anna 9:1 ben 0:2"]

@@ -238,7 +238,7 @@ def test_berlin_month_ranks_and_pays_gold(ledger_url):
 
     ranking = rank_stream(build_stream(facts, "catan-monthly/7/basic/2010-03"))
     assert ranking.ruleset == "catan-monthly@2008-03"
-    rows = [(row.rank, row.player, str(row.value(ranking.scale)), row.games, row.gold) for row in ranking.rows]
+    rows = [(row.rank, row.player, str(row.exact_points(ranking.scale)), row.games, row.gold) for row in ranking.rows]
     assert rows == [(1, "anna", "25/7", 7, 2), (2, "ben", "15/7", 7, 1), (None, "cleo", "1", 6, 0)]
     open_list = rank_stream(build_stream(facts, "catan-open/basic/2010-03"))
     assert [(row.rank, row.player, row.gold) for row in open_list.rows] == [
@@ -269,7 +269,7 @@ def test_seat_that_changed_hands_gets_nothing(
     )
 
     assert ranking.ruleset == "catan-monthly@pre-2008-03"
-    assert [(row.player, str(row.value(ranking.scale))) for row in ranking.rows] == [
+    assert [(row.player, str(row.exact_points(ranking.scale))) for row in ranking.rows] == [
         ("anna", "5"),
         ("ben", "3"),
         ("dora", "1"),

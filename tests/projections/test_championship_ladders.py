@@ -37,7 +37,7 @@ def build_race(number, *players, **numbers):
 def list_standings(url, *events):
     """Return (rank, player, points) for every row of the cup."""
     ranking = load_ranking(fill(url, events), "cup/2024")
-    return [(row.rank, row.player, str(row.value(ranking.scale))) for row in ranking.rows]
+    return [(row.rank, row.player, str(row.exact_points(ranking.scale))) for row in ranking.rows]
 
 
 RACES = [

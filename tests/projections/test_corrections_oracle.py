@@ -119,7 +119,9 @@ def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) ->
     assert ladder_names == {name for name, expected_ladder in expected.items() if expected_ladder.points}
     for name, expected_ladder in expected.items():
         ranking = program.standings(name)
-        rows = [Row(row.rank, row.player, row.value(ranking.scale), row.games, row.qualified) for row in ranking.rows]
+        rows = [
+            Row(row.rank, row.player, row.exact_points(ranking.scale), row.games, row.qualified) for row in ranking.rows
+        ]
         assert rows == expected_ladder.rank_rows(), (name, known_at, as_of)
         assert ranking.games == sum(played.counted for played in expected_ladder.played.values())
         totals = [

@@ -260,7 +260,9 @@ def build_games(*days):
 def load_list(ledger, **coordinates):
     """Return (ruleset, rows as (rank, player, score, gold)) of the list of March."""
     ranking = load_ranking(ledger, MARCH, **coordinates)
-    return ranking.ruleset, [(row.rank, row.player, str(row.value(ranking.scale)), row.gold) for row in ranking.rows]
+    return ranking.ruleset, [
+        (row.rank, row.player, str(row.exact_points(ranking.scale)), row.gold) for row in ranking.rows
+    ]
 
 
 @pytest.mark.parametrize("since", ["2010-03-03", "2010-03-20", "2010-03-31"])

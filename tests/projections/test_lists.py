@@ -152,7 +152,7 @@ MONTH_PARAMS = {"score": "mean", "min_games": 2}
 def list_month(*games, scale=1, **params):
     """Return (rank, player, exact score, gold) of every row of a month."""
     results = build_results(PeriodParams(**(MONTH_PARAMS | params)), *games, scale=scale)
-    return [(row.rank, row.player, str(row.value(scale)), row.gold) for row in rank("period", results)]
+    return [(row.rank, row.player, str(row.exact_points(scale)), row.gold) for row in rank("period", results)]
 
 
 def test_month_ranks_by_mean():
@@ -215,7 +215,7 @@ def test_month_explains_sum_and_mean():
         ("sum", 10, "the points of 7 games"),
         ("mean", Fraction(10, 7), "10 divided by 7"),
     ]
-    assert explain_month(results, "ben")[-1] == ("no rank", None, "6 of 7 games; 1 is missing")
+    assert explain_month(results, "ben")[-1] == ("no rank", None, "6 of 7 games; 1 more needed")
     results_by_sum = results._replace(params=PeriodParams(score="sum"))
     assert explain_month(results_by_sum, "ben") == [("sum", 6, "the points of 6 games")]
 

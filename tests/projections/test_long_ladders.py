@@ -22,7 +22,7 @@ from ratings_ledger.projections.diff.comparison import RankedState, compare_stat
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
-from ratings_ledger.projections.lists.contract import RankedColumns, Results
+from ratings_ledger.projections.lists.contract import RankedColumns, RankingInput
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.standings import build_standings
@@ -45,7 +45,7 @@ def build_ranking(totals: PlayerTotals, min_games: int, long: bool) -> Ranking:
     names = [*totals]
     ids = [sorted(names).index(name) for name in names] if long else None
     columns = [points for points, _ in totals.values()], [games for _, games in totals.values()]
-    rows = points.rank(Results(names, *columns, [0], [], [], 100, Params(min_games=min_games), ids=ids))
+    rows = points.rank(RankingInput(names, *columns, [0], [], [], 100, Params(min_games=min_games), ids=ids))
     assert isinstance(rows, RankedColumns) == long
     return Ranking("x", "x@1", 100, rows, 1, 0, 0, 0, 0, 0)
 

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, list_participants
 from ratings_ledger.ledger.events.types import TYPES, EventType
 from ratings_ledger.projections.lists import LISTS, RankingList
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, rank_rows
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, rank_rows
 from ratings_ledger.projections.rulesets import columns
 
 Ratings = Callable[..., Any]
@@ -30,7 +30,7 @@ Ratings = Callable[..., Any]
 # a kind of list: the best game of each player counts
 
 
-def rank_best(results: Results) -> list[RankedRow]:
+def rank_best(results: RankingInput) -> list[RankedRow]:
     """Rank players by the most points of a single game."""
     best = {
         name: max(change for _, change in results.list_changes(player)) for player, name in enumerate(results.names)
@@ -42,7 +42,7 @@ def rank_best(results: Results) -> list[RankedRow]:
     return rank_rows(rows, key=lambda row: -row.points)
 
 
-def explain_best(results: Results, name: str) -> list[ExplainedLine]:
+def explain_best(results: RankingInput, name: str) -> list[ExplainedLine]:
     """Return the line of the best game."""
     best = max(change for _, change in results.list_changes(results.names.index(name)))
     return [ExplainedLine("best", Fraction(best, results.scale), "the best of all games")]

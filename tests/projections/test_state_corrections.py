@@ -180,4 +180,4 @@ def test_causes_of_corrections_sum_exactly(
 def _find_points(ladders: Any, ladder: str, player: str) -> Fraction | None:
     """Return a player's points, or None for a player who is not on the ladder."""
     standings = ladders.standings(ladder)
-    return next((row.value(standings.scale) for row in standings.rows if row.player == player), None)
+    return next((row.exact_points(standings.scale) for row in standings.rows if row.player == player), None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.projections.lists import monthly
-from ratings_ledger.projections.lists.contract import RankedRow, Results, rank_rows
+from ratings_ledger.projections.lists.contract import RankedRow, RankingInput, rank_rows
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.stored.computing import from_stored_row, to_stored_row
 from ratings_ledger.rules import PeriodParams, State
@@ -76,6 +76,6 @@ def test_monthly_means_compare_as_fractions(played: list[tuple[int, int]]) -> No
     """The means of a month are compared as exact fractions."""
     names = [f"p{number}" for number in range(len(played))]
     points, games = [units for units, _ in played], [count for _, count in played]
-    ranked = monthly.rank(Results(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))
+    ranked = monthly.rank(RankingInput(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))
     rows = [RankedRow(None, *row, row[2] >= 1, max(row[2], 1)) for row in zip(names, points, games, strict=True)]
     assert ranked == rank_by_definition(rows, lambda row: -Fraction(row.points, row.divisor))

@@ -71,7 +71,7 @@ def compute_answers(ledger: Ledger, questions: list[Question]) -> list[Answer | 
             answers.append(None)
             continue
         rows = [
-            Row(row.rank, row.player, row.value(ranking.scale), row.games, row.qualified, row.gold, row.places)
+            Row(row.rank, row.player, row.exact_points(ranking.scale), row.games, row.qualified, row.gold, row.places)
             for row in ranking.rows
         ]
         answers.append(Answer(ranking.ruleset, ranking.games, rows))
