@@ -27,7 +27,7 @@ CLUB: dict[str, Any] = {"title": "The club", "names": {"anna": "Anna Ö."}}
 
 
 def write_site(url: str, folder: Path, game_pages: int = GAME_PAGES_MAX) -> dict[str, bytes]:
-    write_pages(url, folder, **CLUB, game_pages=game_pages)
+    write_pages(url, folder, **CLUB, game_pages_max=game_pages)
     return read_tree(folder)
 
 

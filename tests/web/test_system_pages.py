@@ -68,7 +68,7 @@ def find_broken_links(folder: Path, file: Path) -> Iterator[str]:
 def test_every_page_has_words_and_links(systems: str, tmp_path: Path, game_pages: int) -> None:
     """No page says None, nan or raw units, and every link leads somewhere, with pages of games and without."""
     folder = tmp_path / "site"
-    write_pages(systems, folder, title="The club", names={}, game_pages=game_pages)
+    write_pages(systems, folder, title="The club", names={}, game_pages_max=game_pages)
     odd, broken = [], []
     for file in sorted(folder.rglob("*")):
         name, content = file.name, file.read_text(encoding="utf-8") if file.is_file() else ""
@@ -185,10 +185,10 @@ def test_games_are_explained_with_the_state_and_the_period(systems: str) -> None
 def test_site_that_is_brought_up_to_date_is_a_new_one(systems: str, tmp_path: Path) -> None:
     """After a game of two players a site has what a new one has: deviations of the others grew by then, too."""
     old, new = tmp_path / "old", tmp_path / "new"
-    write_pages(systems, old, title="The club", names={}, game_pages=0)
+    write_pages(systems, old, title="The club", names={}, game_pages_max=0)
     append_drafts(systems, build_game_draft("chess-later", "ben", "cleo", at="2024-03-20T20:00:00Z", game="chess"))
     for folder in (old, new):
-        write_pages(systems, folder, title="The club", names={}, game_pages=0)
+        write_pages(systems, folder, title="The club", names={}, game_pages_max=0)
     for file in sorted(new.rglob("*.html")):
         assert (old / file.relative_to(new)).read_bytes() == file.read_bytes(), file
 
