@@ -20,8 +20,10 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log, find_first_positions, head
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import find_league
+from ratings_ledger.projections.facts.players import require_player
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
+    check_version,
     find_date_zone,
     parse_as_of,
     parse_since,
@@ -29,20 +31,13 @@ from ratings_ledger.projections.queries.coordinates import (
     resolve_since,
     to_datetime,
 )
-from ratings_ledger.projections.queries.ladders_at import (
-    Ladders,
-    check_version,
-    list_current_ids,
-    name_monthly_ladders,
-    require_player,
-    suggest_ladder,
-)
-from ratings_ledger.projections.queries.ledger_names import full_name, suggest_name
-from ratings_ledger.projections.queries.published_lists import Publication
+from ratings_ledger.projections.queries.ladders_at import Ladders, name_monthly_ladders
+from ratings_ledger.projections.queries.ledger_names import full_name, suggest_ladder, suggest_name
 from ratings_ledger.projections.queries.results import LastEvent, ReplayFailure
 from ratings_ledger.projections.queries.snapshot_reader import SnapshotReader, retry_on_damaged_cache
 from ratings_ledger.projections.queries.standings import (
     Balance,
+    Publication,
     Standings,
     build_balance,
     build_period_state,
@@ -54,21 +49,23 @@ from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladder
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
-    from ratings_ledger.projections.diff.comparison import SideLoader
     from ratings_ledger.projections.diff.decisions import Decisions
+    from ratings_ledger.projections.diff.differences import SideLoader
     from ratings_ledger.projections.diff.event_impacts import EventImpact
     from ratings_ledger.projections.diff.other_results import OtherResult
     from ratings_ledger.projections.diff.published_lists import PublishedListDiff
     from ratings_ledger.projections.diff.statements import Statement
     from ratings_ledger.projections.diff.what_if import Simulation
     from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState
-    from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
     from ratings_ledger.projections.queries.forecast import Prediction
+    from ratings_ledger.projections.queries.game_explanations import GameExplanation
     from ratings_ledger.projections.queries.game_timelines import GameTimeline
-    from ratings_ledger.projections.queries.history import History, PlayerChange, Ranks
+    from ratings_ledger.projections.queries.history import History, PlayerChange
     from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueState, UnmetOpponents
+    from ratings_ledger.projections.queries.player_explanations import PlayerExplanation
     from ratings_ledger.projections.queries.players import Person, PlayerStatistics, Profile
     from ratings_ledger.projections.queries.published_lists import Publications
+    from ratings_ledger.projections.queries.rank_history import Ranks
     from ratings_ledger.projections.queries.recorded_events import RecordedEvents, RecordedGame, RecordedGames
     from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
     from ratings_ledger.projections.queries.standings import Overview
@@ -88,7 +85,7 @@ class Snapshot(SnapshotReader):
 
         Raises `StoreUnavailable`.
         """
-        from ratings_ledger.projections.diff.comparison import SideLoader
+        from ratings_ledger.projections.diff.differences import SideLoader
 
         with self.connect() as connection:
             yield SideLoader(connection, self.note, self._cache.empty_copy())
@@ -155,7 +152,7 @@ class Snapshot(SnapshotReader):
             return self._order_arguments(name, second)
         if "/" in name:
             raise BadArgument(f"{quote(name)} is a ladder; name a player or a game, too", "player")
-        from ratings_ledger.projections.queries.game_timelines import (
+        from ratings_ledger.projections.queries.candidate_ladders import (
             PLAYER_LADDERS_LISTED,
             list_candidate_ladders,
             pick_common_ladder,
@@ -193,7 +190,7 @@ class Snapshot(SnapshotReader):
         """Return the standings: the rows of some players or of all, at most `limit` (0 or None: all)."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            player_ids = list_current_ids(query.ladders.facts, players)
+            player_ids = set(map(query.current, players))
             ranking = query.ladders.standings(ladder)
             remark = describe_open_period(query.ladders, ladder)
             rows = select_rows(ranking.rows, player_ids, limit)
@@ -225,7 +222,7 @@ class Snapshot(SnapshotReader):
             ladder = query.ladder
             zone = find_date_zone(query.connection, ladder, query.times)
             active_from = None if active_since is None else parse_since(active_since, zone, "", "active_since")
-            rows = RowFilter(list_current_ids(query.ladders.facts, players), active_from, after, limit)
+            rows = RowFilter(set(map(query.current, players)), active_from, after, limit)
             instant = parse_as_of(since, zone, "since")
             remark = describe_open_period(query.ladders, ladder)
             return build_overview(
@@ -355,7 +352,7 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:
         """Return the changes of a player's rank over time."""
-        from ratings_ledger.projections.queries.history import load_ranks
+        from ratings_ledger.projections.queries.rank_history import load_ranks
 
         with self.query(ladder, lazily=True) as query:
             return load_ranks(query.connection, query.ladders, query.ladder, query.current(player), query.times)
@@ -363,7 +360,7 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
         """Explain a player's rank, or why the player has no rank."""
-        from ratings_ledger.projections.queries.explain import explain_player
+        from ratings_ledger.projections.queries.player_explanations import explain_player
 
         with self.query(ladder, lazily=True) as query:
             return explain_player(query.connection, query.ladders, query.ladder, query.current(player), query.times)
@@ -406,7 +403,8 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def explain(self, ladder: str, game_id: str) -> GameExplanation:
         """Explain the changes in points that a game made on a ladder, or why the game does not count there."""
-        from ratings_ledger.projections.queries.explain import explain_game, find_game_row
+        from ratings_ledger.projections.facts.lookups import find_game_row
+        from ratings_ledger.projections.queries.game_explanations import explain_game
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
@@ -768,13 +766,13 @@ class Snapshot(SnapshotReader):
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            player_ids = list_current_ids(query.ladders.facts, players)
+            player_ids = set(map(query.current, players))
             return {player: find_last_event(query.connection, query.ladders, ladder, player) for player in player_ids}
 
     @retry_on_damaged_cache
     def last_event_of_game(self, game_id: str) -> LastEvent:
         """Return the last event that affects a game or its explanations on ladders; `as_of` is ignored."""
-        from ratings_ledger.projections.queries.explain import find_game_row
+        from ratings_ledger.projections.facts.lookups import find_game_row
         from ratings_ledger.projections.queries.last_events import find_last_event_of_game, load_last_event
 
         with self.log() as log:

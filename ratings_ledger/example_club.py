@@ -19,8 +19,8 @@ from ratings_ledger.projections.admission.leagues import build_schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
 from ratings_ledger.projections.admission.proposals import KnownLadders, propose, propose_files
 from ratings_ledger.projections.admission.publishing_lists import build_list_events
-from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.queries.leagues import LeagueGame
+from ratings_ledger.projections.queries.snapshot_reader import LadderCache
 from ratings_ledger.projections.snapshot import Snapshot
 
 Append = Callable[[Iterable[dict[str, Any]]], None]

@@ -58,18 +58,9 @@ from ratings_ledger.projections.diff.attribution import (
     PointsAttributed,
     attribute_points,
 )
-from ratings_ledger.projections.diff.comparison import (
-    ComparedSide,
-    Difference,
-    Differences,
-    DifferingList,
-    DifferingRow,
-    Effect,
-    ImpactSummary,
-    PointsChange,
-    compare_ladders,
-)
+from ratings_ledger.projections.diff.comparison import DifferingList, DifferingRow, Effect, ImpactSummary, PointsChange
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
+from ratings_ledger.projections.diff.differences import ComparedSide, Difference, Differences, compare_ladders
 from ratings_ledger.projections.diff.event_impacts import EventImpact, LadderImpact
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.other_results import HypotheticalResult, OtherResult
@@ -85,19 +76,16 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.game_clock.state import ClockLine
 from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PauseRequest, PlayerTimers
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
-from ratings_ledger.projections.queries.explain import (
+from ratings_ledger.projections.queries.forecast import PartnerStakes, PredictedPair, PredictedSide, Prediction, Stakes
+from ratings_ledger.projections.queries.game_explanations import (
     ExplainedParticipant,
     ExplainedTerm,
     GameExplanation,
-    PlayedGame,
-    PlayerExplanation,
     RatingPeriod,
     StateChange,
 )
-from ratings_ledger.projections.queries.forecast import PartnerStakes, PredictedPair, PredictedSide, Prediction, Stakes
 from ratings_ledger.projections.queries.game_timelines import GameTimeline, TimelineEntry
-from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, ShownPoints
-from ratings_ledger.projections.queries.ladders_at import LadderCache as _LadderCache
+from ratings_ledger.projections.queries.history import Change, History, PlayerChange, ShownPoints
 from ratings_ledger.projections.queries.leagues import (
     AllLeagues,
     Entrant,
@@ -106,8 +94,10 @@ from ratings_ledger.projections.queries.leagues import (
     LeagueState,
     UnmetOpponents,
 )
+from ratings_ledger.projections.queries.player_explanations import PlayedGame, PlayerExplanation
 from ratings_ledger.projections.queries.players import Opponent, Person, PlaceCount, PlayerStatistics, Profile, Streak
-from ratings_ledger.projections.queries.published_lists import Publication, PublicationRow, Publications
+from ratings_ledger.projections.queries.published_lists import PublicationRow, Publications
+from ratings_ledger.projections.queries.rank_history import RankChange, Ranks
 from ratings_ledger.projections.queries.recorded_events import (
     RecordedEvent,
     RecordedEvents,
@@ -118,12 +108,14 @@ from ratings_ledger.projections.queries.recorded_events import read_forward as _
 from ratings_ledger.projections.queries.recorded_events import refuse_unknown_types as _refuse_unknown_types
 from ratings_ledger.projections.queries.results import ABSENT, Absent, LastEvent, ReplayFailure, Result, RowSequence
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetRow, RulesetState, ScoringDays
+from ratings_ledger.projections.queries.snapshot_reader import LadderCache as _LadderCache
 from ratings_ledger.projections.queries.standings import (
     Account,
     Balance,
     Overview,
     OverviewRow,
     PeriodState,
+    Publication,
     Standing,
     Standings,
 )

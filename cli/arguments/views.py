@@ -15,7 +15,8 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import catch_up, decode
-from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.snapshot_reader import LadderCache
 from ratings_ledger.projections.snapshot import Snapshot
 
 EVENTS_SHOWN_MAX = 3

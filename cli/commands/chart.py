@@ -15,7 +15,8 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.coordinates import TimeFormat
-from ratings_ledger.projections.queries.history import Change, History, Ranks
+from ratings_ledger.projections.queries.history import Change, History
+from ratings_ledger.projections.queries.rank_history import Ranks
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.visible_states import format_rating
 from ratings_ledger.projections.replay.ladder_names import short_name

@@ -8,7 +8,7 @@ from ratings_ledger.cli.arguments.views import open_for_command, open_view, repo
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.projections.diff.comparison import compare_ladders
+from ratings_ledger.projections.diff.differences import compare_ladders
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 
 

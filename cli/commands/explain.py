@@ -10,7 +10,8 @@ from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
-from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
+from ratings_ledger.projections.queries.game_explanations import GameExplanation
+from ratings_ledger.projections.queries.player_explanations import PlayerExplanation
 from ratings_ledger.projections.snapshot import Snapshot
 
 

@@ -27,7 +27,8 @@ from ratings_ledger.projections.admission.outcomes import (
 )
 from ratings_ledger.projections.admission.publishing_lists import build_list_events, refuse_published
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import find_list_rulesets, find_missed_months, list_due_streams
 from ratings_ledger.projections.rulesets.versions import find_period

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.diff.attribution import PointsAttributed
-from ratings_ledger.projections.diff.comparison import ComparedSide
+from ratings_ledger.projections.diff.differences import ComparedSide
 from ratings_ledger.projections.replay.ladder_names import short_name
 
 HEADER = (

@@ -2,7 +2,8 @@
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_effects, print_publish_commands
-from ratings_ledger.projections.diff.comparison import Difference, Differences, Effect
+from ratings_ledger.projections.diff.comparison import Effect
+from ratings_ledger.projections.diff.differences import Difference, Differences
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladder_names import distinct_ladders, short_name
 

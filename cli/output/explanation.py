@@ -10,13 +10,8 @@ from ratings_ledger.cli.output.periods import print_open_period, print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.queries.event_texts import describe_participation
-from ratings_ledger.projections.queries.explain import (
-    ExplainedParticipant,
-    ExplainedTerm,
-    GameExplanation,
-    PlayedGame,
-    PlayerExplanation,
-)
+from ratings_ledger.projections.queries.game_explanations import ExplainedParticipant, ExplainedTerm, GameExplanation
+from ratings_ledger.projections.queries.player_explanations import PlayedGame, PlayerExplanation
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.replay.ladder_names import short_name
 

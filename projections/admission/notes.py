@@ -25,7 +25,7 @@ from ratings_ledger.ledger.validation.names import find_close_names, find_simila
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladder_typos import Labels, drop_label, find_played_labels
+from ratings_ledger.projections.queries.ledger_names import Labels, drop_label, find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladder_names import find_label_indexes, parse_name
 from ratings_ledger.projections.replay.streams import name_ladders_of_game

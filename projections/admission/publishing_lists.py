@@ -12,7 +12,8 @@ from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.queries.coordinates import TimeFormat, format_end
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.rulesets.versions import find_period, is_running
 

@@ -21,7 +21,7 @@ from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.replay.eligibility import explain_kind_mismatch, explain_size_mismatch
 from ratings_ledger.projections.replay.ladder_names import parse_name
-from ratings_ledger.projections.replay.streams import build_streams, state_columns
+from ratings_ledger.projections.replay.streams import build_stream, state_columns
 from ratings_ledger.projections.rulesets.versions import Version, parse_band
 
 SEED_TYPE = "player.seeded"
@@ -186,7 +186,7 @@ class SeedChecks:
         """Return the current ids of the people with a recorded, counted game on a ladder."""
         if ladder not in self._people_with_games:
             facts = self._load_facts()
-            stream = build_streams(facts, versions, only=parse_name(ladder).values).get(ladder)
+            stream = build_stream(facts, versions, ladder)
             numbers = [] if stream is None else np.unique(arrays.as_numpy(stream.players)).tolist()
             names = [stream.names[number] for number in numbers] if stream else []
             self._people_with_games[ladder] = {*map(self._people.current, names)}

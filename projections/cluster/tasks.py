@@ -49,8 +49,9 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import rank_published_list
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.continuation import number_players_after
 from ratings_ledger.projections.replay.ladder_names import parse_name

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.log import read_events_of_type, read_known_even
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, extend_with_drafts, settle_facts
-from ratings_ledger.projections.queries.explain import find_game_row
+from ratings_ledger.projections.facts.lookups import find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import Stream, find_version_changes

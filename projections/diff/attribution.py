@@ -19,10 +19,10 @@ from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
-from ratings_ledger.projections.diff.comparison import SideLoader
+from ratings_ledger.projections.diff.differences import SideLoader
 from ratings_ledger.projections.exact_numbers import as_exact
+from ratings_ledger.projections.facts.players import require_player
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, to_datetime
-from ratings_ledger.projections.queries.ladders_at import require_player
 from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.rule_calls import RuleFailure

@@ -30,8 +30,8 @@ from ratings_ledger.projections.diff.affected import (
 )
 from ratings_ledger.projections.facts.columns import NONE
 from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
-from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.ladders_at import Ladders, check_ladder_name, find_versions
+from ratings_ledger.projections.queries.coordinates import Coordinates, check_ladder_name, find_versions
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.streams import (

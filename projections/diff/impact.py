@@ -25,8 +25,9 @@ from ratings_ledger.projections.diff.comparison import (
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare_periods
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat, load_times, to_datetime
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure

@@ -12,9 +12,11 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.projections.diff.affected import apply_drafts
+from ratings_ledger.projections.facts.lookups import find_game_row
+from ratings_ledger.projections.queries.candidate_ladders import list_ladders_of_game
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
-from ratings_ledger.projections.queries.game_timelines import list_ladders_of_game, load_timeline
+from ratings_ledger.projections.queries.game_explanations import GameExplanation, explain_game
+from ratings_ledger.projections.queries.game_timelines import load_timeline
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, LastEvent, Result, RowSequence
 from ratings_ledger.projections.queries.survey import Survey

@@ -11,12 +11,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
-from ratings_ledger.projections.diff.comparison import RankedPoints, RankedState, SideLoader, rekey_by_current_id
+from ratings_ledger.projections.diff.comparison import RankedPoints, RankedState, rekey_by_current_id
 from ratings_ledger.projections.diff.decisions import Decision, find_decisions
+from ratings_ledger.projections.diff.differences import SideLoader
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
-from ratings_ledger.projections.queries.published_lists import Publication
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, LastEvent, Result, RowSequence
+from ratings_ledger.projections.queries.standings import Publication
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
 

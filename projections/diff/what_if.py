@@ -17,8 +17,8 @@ from ratings_ledger.projections.diff.comparison import DifferingList, Effect, Im
 from ratings_ledger.projections.diff.impact import LogLookups, build_log_lookups, compute_impact_between
 from ratings_ledger.projections.diff.predictions import Quality, QualityPair
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat
-from ratings_ledger.projections.queries.ladders_at import Ladders, check_ladder_name, find_versions
+from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, check_ladder_name, find_versions
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import HIDDEN, INLINE, NAMED_SET, Answer, Result
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.versions import (

@@ -21,8 +21,8 @@ from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, OPTIONAL_COLUMNS
-from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, Reading
-from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
+from ratings_ledger.projections.rulesets.versions import Reading, Version
 
 UNRATED, ABORTED = 1, 2
 LABELS = ("game", "kind", "group", "city", "league", "season")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
-from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.game_types import column_values, places
 from ratings_ledger.ledger.events.games import STATUSES, count_seats, number_sides
 from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.projections.contract import MISSING, NUMBERS, OPTIONAL_COLUMNS
@@ -23,7 +23,7 @@ from ratings_ledger.projections.facts.columns import (
     Facts,
     GameChange,
 )
-from ratings_ledger.projections.rulesets.columns import derive_numbers
+from ratings_ledger.projections.rulesets.columns import DERIVED_COLUMNS
 
 # members of participants that few games have
 _RARE_MEMBERS = frozenset({"team", "club", "home", "numbers"})
@@ -82,6 +82,13 @@ class _RowContent(NamedTuple):
     size: int
     cell: int
     kind_start: int
+
+
+def derive_numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
+    """Return the numbers of a validated game that are specific to its type, by column."""
+    own = column_values(game)
+    derived = DERIVED_COLUMNS.get(game.get("kind", "placing"), {})
+    return {**own, **{column: derive(own) for column, (_, derive) in derived.items()}}
 
 
 def _append_participants(facts: Facts, game: dict[str, Any]) -> _RowContent:

@@ -1,10 +1,15 @@
-"""Look up games in the facts in bulk, which is many times faster than reading their numbers one by one."""
+"""Look up games in the facts: one by its id, or many at once, many times faster than reading numbers one by one."""
 
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.store.log import find_first_positions, read_matching_records
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
 
@@ -44,3 +49,22 @@ def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
     for first, live, occurred_at, (low, high) in zip(*columns, pairwise(ends), strict=True):
         own = slice(low, high)
         yield GameRecord(first, live, occurred_at, persons[own], places[own], replaced[own], sides[own])
+
+
+def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:
+    """Return the row of a game in the facts.
+
+    Raises `Unknown` (game-unknown), also for a game whose record is invalid.
+    """
+    recorded = read_matching_records(
+        connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded"
+    )
+    row = facts.row_of(recorded[0][0]) if recorded else NONE
+    if row != NONE:
+        return row
+    if recorded:
+        message = f"the record of {quote(game_id)} at position {recorded[0][0]} is invalid, so it does not count"
+        raise Unknown("game-unknown", f"{message}; run: ratings verify")
+    later = find_first_positions(connection, [game_id])
+    hint = "".join(f" up to position {facts.position}; it was recorded at position {first}" for first in later.values())
+    raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{hint}")

@@ -1,4 +1,4 @@
-"""Find the known players of a ledger (the players that live events name), and count and list their games."""
+"""Find the known players of a ledger (the players that live events name), refuse others, and list their games."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from ratings_ledger.ledger.errors import Unknown
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Facts
@@ -128,3 +130,10 @@ def list_rows_of(facts: Facts, players: Collection[int]) -> list[int]:
     np.cumsum(is_selected[player], out=selected_before[1:])
     rows: list[int] = np.flatnonzero(selected_before[start + count] > selected_before[start]).tolist()
     return rows
+
+
+def require_player(facts: Facts, player: str) -> None:
+    """Check that the facts name a player. Raises `Unknown` (player-unknown)."""
+    if not facts.knows(player):
+        hint = did_you_mean(player, known_players(facts), facts.current)
+        raise Unknown("player-unknown", f"nothing is recorded about {quote(player)}{hint}")

@@ -1,4 +1,4 @@
-"""Parse and format coordinates on the three axes, and points in time.
+"""Parse and format coordinates on the three axes and points in time, and find the versions that `rules` selects.
 
     2024-12-31            the end of that day in a zone, or its start for an option that means a start
     2024-12, 2024         the end of that month or year, or its start; but options that take a position read 2024 as one
@@ -16,15 +16,17 @@ commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A position or a time 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from datetime import datetime, timedelta
+from calendar import monthrange
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from shlex import quote as quote_word
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.errors import BadArgument, RulesetUnusable
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_record_instant
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time, read_from, read_until
@@ -40,7 +42,8 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.ladder_names import parse_name
+from ratings_ledger.projections.replay.ladder_names import LadderName, find_ladder_name_problem, parse_name
+from ratings_ledger.projections.rulesets.versions import Version
 
 Note = Callable[[str], None]
 
@@ -410,3 +413,82 @@ def _suggest_shipped(ruleset_id: str) -> str:
         if ruleset_id.startswith(f"{system}-") and (game := ruleset_id.removeprefix(f"{system}-")):
             return f"; to add it: ratings rules publish --shipped {system} --game {quote_word(game)}"
     return ""
+
+
+def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
+    """Return the versions that may score a ladder's games.
+
+    With `rules` (ID@VERSION), only that version is returned, in force from the start. Raises `UnknownLadder`,
+    `RulesetUnusable`.
+    """
+    ruleset_id = ladder.partition("/")[0]
+    if ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
+    versions = facts.rulesets.get(ruleset_id)
+    if not versions:
+        _refuse_withdrawn(facts, rules or "")
+        raise build_unknown_ruleset_error(ruleset_id, facts.rulesets, f" at position {facts.position}")
+    check_ladder_name(ladder, versions[0].ruleset)
+    if rules is None:
+        return versions
+    if not (chosen := select_version(versions, rules)):
+        _refuse_withdrawn(facts, rules)
+        names = ", ".join(version.ruleset.name for version in versions)
+        hint = did_you_mean(rules, [version.ruleset.name for version in versions])
+        message = f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}"
+        raise UnknownLadder(message, "rules")
+    return chosen
+
+
+def check_ladder_name(ladder: str, ruleset: Ruleset) -> None:
+    """Raise `UnknownLadder` if a ladder's name does not fit the partition of its ruleset."""
+    name = parse_name(ladder)
+    if reason := find_ladder_name_problem(name, ruleset):
+        raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_suggest_as_of(name, ruleset)}")
+
+
+def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
+    """Return a hint about --as-of for a ladder name that contains a month or day; empty for other names."""
+    if ruleset.partition.is_by_time:
+        return ""
+    for value in name.values:
+        with suppress(ValueError):
+            month = date.fromisoformat(f"{value}-01")
+            value = f"{value}-{monthrange(month.year, month.month)[1]}"
+        with suppress(ValueError):
+            return f"; for a ladder as it stood on a day, add --as-of {date.fromisoformat(value)}"
+    return ""
+
+
+def check_version(facts: Facts, rules: str | None) -> None:
+    """Check that a version (ID@VERSION) is published and can run here; None stands for the timelines and is valid.
+
+    Raises `UnknownLadder`, `RulesetUnusable`.
+    """
+    if rules is None:
+        return
+    ruleset_id, _, _ = rules.partition("@")
+    if ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
+    published = [version for versions in facts.rulesets.values() for version in versions]
+    if not select_version(published, rules):
+        _refuse_withdrawn(facts, rules)
+        names = ", ".join(version.ruleset.name for version in facts.rulesets.get(ruleset_id) or published) or "none"
+        hint = did_you_mean(rules, [version.ruleset.name for version in published])
+        message = f"no version {quote(rules)} is published at position {facts.position} (there are {names}){hint}"
+        raise UnknownLadder(message, "rules")
+
+
+def _refuse_withdrawn(facts: Facts, rules: str) -> None:
+    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn; the message names a position where it counts."""
+    recorded = facts.recorded
+    for version in recorded.versions:
+        if version.ruleset.name == rules and version.position in recorded.withdrawn:
+            position = max(void for void, root in recorded.roots.items() if root == version.position)
+            message = f"{rules} was withdrawn at position {position}; to use it, add --known-at {position - 1}"
+            raise UnknownLadder(message, "rules")
+
+
+def select_version(versions: Iterable[Version], rules: str) -> list[Version]:
+    """Return a list with the version of this name, in force from the start, or an empty list if it is not published."""
+    return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]

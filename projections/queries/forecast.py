@@ -27,8 +27,9 @@ from ratings_ledger.projections.contract import (
     joined,
 )
 from ratings_ledger.projections.exact_numbers import ExactNumber
+from ratings_ledger.projections.facts.players import require_player
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, TimeFormat
-from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import find_rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, GameDay, find_arrivals, read_game_day

@@ -1,49 +1,34 @@
-"""Build a player's history on a ladder: every change of their points, and their rank over time.
+"""Build a player's history on a ladder: every change of the player's points.
 
 A course holds all changes as numbers, and builds a `Change` with the content of its event on demand. So a page that
 shows only the last of a thousand games builds a single `Change`.
-
-On a list that ranks qualified players by points, a rank is one more than the number of players with more points. To
-follow the rank of one player, every player has a level: the number of lower values among all points that the followed
-player ever had.
-
-    the followed player had 980, 1000 and 1016 points: 1008 and 1016 points are level 2, 1017 points are level 3
-    while the followed player has 1000 points (level 1), the players at levels 2 and 3 are ahead
-
-Counters hold the number of players at each level, in each block of 64 levels, and so on. So moving a player and
-counting the players at higher levels take O(log n) steps.
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from heapq import merge
-from itertools import islice, pairwise
-from typing import Any, Literal, NamedTuple, overload
+from itertools import islice
+from typing import Any, overload
 
 from pydantic_core import from_json
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_record_instant
-from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
-from ratings_ledger.ledger.events.types import read_corrected_game
-from ratings_ledger.ledger.events.zones import local_time, read_until
-from ratings_ledger.ledger.store.log import Log, read_records_at
-from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
-from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
-from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.lookups import GameRecord
+from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
+from ratings_ledger.projections.queries.live_games import LiveGames, load_games, read_game_records
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import (
     ABSENT,
     AS_ROWS,
@@ -54,16 +39,13 @@ from ratings_ledger.projections.queries.results import (
     Result,
     RowSequence,
 )
-from ratings_ledger.projections.queries.standings import PeriodState, find_rows_of_players
+from ratings_ledger.projections.queries.standings import PeriodState
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
-from ratings_ledger.projections.replay.streams import Stream, StreamAdjustment
-from ratings_ledger.projections.replay.trace import Step, Trace
-from ratings_ledger.projections.rulesets.versions import month_start, newest, split_ladder_name
+from ratings_ledger.projections.replay.streams import Stream
+from ratings_ledger.projections.replay.trace import Step
 
 # the types of the last event about a live game that was changed after its first record
 REVISION_TYPES = ("game.corrected", "game.reinstated")
-# the types of events about a game that do not contain the game's data, as their records state them
-TYPES_WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 # descriptions of the causes of changes other than games and adjustments
 CAUSES = {
@@ -101,67 +83,6 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
         if is_game and event["type"] in REVISION_TYPES
         else None,
     )
-
-
-def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the game of each step; for a step without a game, such as an adjustment, a record without seats."""
-    games = look_up_games(facts, [step.row for step in steps if step.row is not None])
-    return [
-        next(games)
-        if step.row is not None
-        else GameRecord(step.position, step.position, step.occurred_at, persons=[], places=[], replaced=[], sides=[])
-        for step in steps
-    ]
-
-
-def read_game_records(connection: Connection, games: Iterable[GameRecord]) -> dict[int, str]:
-    """Return the live records of games, and the records of the steps without a game, by position."""
-    return read_records_at(connection, sorted({game.live_position for game in games}))
-
-
-class LiveGames:
-    """The live data of games, given their records by position. Players have their current ids.
-
-    On a ladder of clubs, the participants are clubs.
-    """
-
-    def __init__(self, connection: Connection, facts: Facts, records: dict[int, str]) -> None:
-        until = facts.position
-        self._club_facts = facts if facts.club_games is not None else None
-        self._identities = read_identities(connection, until)
-        game_ids = [
-            from_json(record)["data"]["game_id"]
-            for record in records.values()
-            if any(type_member in record for type_member in TYPES_WITHOUT_GAME)
-        ]
-        events = Log(connection, until)
-        live_games = (live_game(events.about(f"game:{game_id}")) for game_id in game_ids)
-        self._games = {
-            game_id: game.data for game_id, game in zip(game_ids, live_games, strict=True) if game is not None
-        }
-
-    def find_game(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the game after an event, which must be one of the records; None if the event is not about a game."""
-        if event["type"] not in GAME_EVENTS:
-            return None
-        data: dict[str, Any] = event["data"]
-        if event["type"] == "game.corrected":
-            data = read_corrected_game(data, 0)[0]
-        elif event["type"] != "game.recorded":
-            data = self._games[data["game_id"]]
-        if self._club_facts is not None:
-            return _replace_players_by_clubs(self._club_facts, data)
-        return self._identities.use_current_ids(data)
-
-
-def _replace_players_by_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a game with clubs as participants, each with the place of its best player."""
-    best_places: dict[str, int] = {}
-    for place, participant in zip(places(data), data["participants"], strict=True):
-        if (label := participant.get("club")) is not None:
-            club = facts.current(label)
-            best_places[club] = min(place, best_places.get(club, place))
-    return {"participants": [{"player": club, "place": place} for club, place in best_places.items()]}
 
 
 # several queries in a row are often about the same player
@@ -236,202 +157,6 @@ def _find_points(ranking: Ranking, facts: Facts, player: str) -> Fraction | None
     The player is given by current id; the standings may use an earlier id.
     """
     return next((row.exact_points(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
-
-
-# the maximum number of steps of a ladder whose ranks are followed over time; more would take minutes
-STEPS_MAX = 2_000_000
-# the maximum number of instants at which a list that does not rank by points is computed
-ENDS_MAX = 60
-# each counter sums 2**BLOCK_BITS counters of the row before
-BLOCK_BITS = 6
-BLOCK_MASK = (1 << BLOCK_BITS) - 1
-Unit = Literal["day", "month", "year"]
-Counts = list[list[int]]
-
-
-class LevelChange(NamedTuple):
-    """The levels of some players after a game or an adjustment.
-
-    game:       the number of the game on the ladder; for an adjustment, of the game after it
-    row:        the game's row in the facts, None for an adjustment
-    version:    the index of the version that scored the game, None for an adjustment
-    adjustment: the adjustment, None for a game
-    players:    the numbers of the players whose levels are given
-    levels:     the levels of these players
-    """
-
-    game: int
-    row: int | None
-    version: int | None
-    adjustment: StreamAdjustment | None
-    players: Sequence[int]
-    levels: Sequence[int]
-
-
-def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> Ranks:
-    """Return the ranks over time of a player, given by current id. The player does not need to be on the ladder.
-
-    Raises the errors of `Ladders.trace`.
-    """
-    trace = ladders.trace(ladder)
-    stream, at = trace.stream, ladders.coordinates
-    if all(stream.ranking.by_points(version.params) for version in stream.versions):
-        is_short = trace.step_count <= STEPS_MAX
-        rows = tuple(_find_rank_changes(ladders.facts, trace.join_parts(), player)) if is_short else None
-        return Ranks(player=player, ladder=ladder, at=at, every="step", rows=rows, times=times)
-    ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if ruleset.partition.is_by_time else times.zone
-    ends_max = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
-    every, ends = _list_period_ends(ladders, trace.join_parts(), zone, ends_max)
-    rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= ends_max else None
-    return Ranks(player=player, ladder=ladder, at=at, every=every, rows=rows, times=times)
-
-
-def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
-    """Yield each change of a player's rank, which is compared after every step."""
-    stream = trace.stream
-    if player not in stream.names:
-        return
-    number_of_player = stream.names.index(player)
-    own_points = _find_own_points(trace, number_of_player)
-    levels, games = [NONE] * len(stream.names), [0] * len(stream.names)
-    min_games_of_version = [version.params.min_games for version in stream.versions]
-    min_games, last_rank = newest(stream.versions).params.min_games, None
-    counts = _create_counts(len(own_points) + 1)
-    for change in merge(
-        _find_adjusted_levels(trace, own_points), _find_game_levels(trace, own_points), key=lambda change: change.game
-    ):
-        for number, level in zip(change.players, change.levels, strict=True):
-            old_level = levels[number] if games[number] >= min_games else NONE
-            games[number] += change.version is not None
-            levels[number] = level
-            if games[number] >= min_games and old_level != level:
-                _update_counts(counts, old_level, level)
-        new_min_games = min_games if change.version is None else min_games_of_version[change.version]
-        if new_min_games != min_games:  # other players qualify under the new version
-            min_games, counts = new_min_games, _create_counts(len(own_points) + 1)
-            for level, count in zip(levels, games, strict=True):
-                if level != NONE and count >= min_games:
-                    _update_counts(counts, NONE, level)
-        is_ranked = levels[number_of_player] != NONE and games[number_of_player] >= min_games
-        rank = 1 + _count_higher(counts, levels[number_of_player]) if is_ranked else None
-        if rank != last_rank:
-            last_rank = rank
-            yield RankChange(*_find_position_and_time(facts, change), rank, games[number_of_player])
-
-
-def _find_position_and_time(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
-    """Return the position and the time of the game or the adjustment that changed levels."""
-    if change.adjustment is not None:
-        return change.adjustment.position, to_datetime(change.adjustment.occurred_at)
-    return facts.live_position[change.row], to_datetime(facts.occurred_at[change.row])
-
-
-def _find_own_points(trace: Trace, player: int) -> list[int]:
-    """Return the distinct points that a player had after games and adjustments, in units, in ascending order."""
-    slots, before, changes = trace.slots, trace.points_before, trace.changes
-    own_slots = slots.order[slots.start[player] : slots.end[player]]
-    adjustments = zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True)
-    return sorted(
-        {before[slot] + changes[slot] for slot in own_slots}
-        | {points + adjustment.units for adjustment, points in adjustments if adjustment.player == player}
-    )
-
-
-def _find_adjusted_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
-    """Yield the level of the adjusted player after each adjustment."""
-    for adjustment, before in zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True):
-        level = bisect_left(own_points, before + adjustment.units)
-        players = (adjustment.player,)
-        yield LevelChange(
-            adjustment.game, row=None, version=None, adjustment=adjustment, players=players, levels=(level,)
-        )
-
-
-def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
-    """Yield the levels of the players after each game."""
-    stream = trace.stream
-    levels = [
-        bisect_left(own_points, before + change)
-        for before, change in zip(trace.points_before, trace.changes, strict=True)
-    ]
-    players = [*stream.players]
-    games = zip(pairwise(stream.offsets), stream.version_indices, stream.rows, strict=True)
-    for game, ((first, last), version, row) in enumerate(games):
-        yield LevelChange(game, row, version, adjustment=None, players=players[first:last], levels=levels[first:last])
-
-
-def _create_counts(size: int) -> Counts:
-    """Return counters, all 0: one for each of `size` levels, one for each block of 64 levels, and so on."""
-    counts = [[0] * size]
-    while size > BLOCK_MASK + 1:
-        size = (size + BLOCK_MASK) >> BLOCK_BITS
-        counts.append([0] * size)
-    return counts
-
-
-def _update_counts(counts: Counts, old: int, new: int) -> None:
-    """Move a player from the `old` level (`NONE` for a new player) to the `new` one."""
-    for row in counts:
-        if old == new:
-            return
-        if old != NONE:
-            row[old] -= 1
-        row[new] += 1
-        old, new = old >> BLOCK_BITS, new >> BLOCK_BITS
-
-
-def _count_higher(counts: Counts, level: int) -> int:
-    """Return the number of players at higher levels."""
-    total = 0
-    for row in counts:
-        total += sum(row[level + 1 : (level | BLOCK_MASK) + 1])
-        level >>= BLOCK_BITS
-    return total
-
-
-def _find_month_end(year: int, month: int, zone: str) -> int:
-    """Return the last instant of a month in a zone."""
-    return month_start(year + month // 12, month % 12 + 1, zone) - 1
-
-
-END_OF: dict[Unit, Callable[[date, str], int]] = {
-    "day": lambda day, zone: read_until(day.isoformat(), zone),
-    "month": lambda day, zone: _find_month_end(day.year, day.month, zone),
-    "year": lambda day, zone: _find_month_end(day.year, 12, zone),
-}
-
-
-def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) -> tuple[Unit, list[int]]:
-    """Return the unit (day, month or year) and the ends of all periods of that unit in which a ladder changed.
-
-    The unit is the shortest with at most `ends_max` ends. An annual list has no games, so it gets the ends of its
-    months.
-    """
-    facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
-    if stream.ranking.sums_lists:
-        year = int(split_ladder_name(stream.ladder, stream.versions[0].ruleset)["year"])
-        by_unit: dict[Unit, set[int]] = {"month": {_find_month_end(year, month, zone) for month in range(1, 13)}}
-    else:
-        instants = {
-            *(facts.occurred_at[row] for row in stream.rows),
-            *(adjustment.occurred_at for adjustment in stream.adjustments),
-        }
-        days = {local_time(instant, zone).date() for instant in instants}
-        by_unit = {unit: {end(day, zone) for day in days} for unit, end in END_OF.items()}
-    longest_unit: Unit = "year"
-    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= ends_max), longest_unit)
-    return unit, sorted(by_unit[unit] if as_of is None else {min(end, as_of) for end in by_unit[unit]})
-
-
-def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Yield the changes of a player's rank from each of some ascending instants to the next."""
-    last_rank = None
-    for instant in ends:
-        row = find_rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
-        if row is not None and row.rank != last_rank:
-            last_rank = row.rank
-            yield RankChange(None, to_datetime(instant), row.rank, row.games)
 
 
 @dataclass(frozen=True, slots=True)
@@ -641,33 +366,3 @@ def load_changes(connection: Connection, ladders: Ladders, ladder: str) -> Itera
         for (player, step), game in zip(chunk, games, strict=True):
             name, event = stream.names[player], json.loads(records[game.live_position])
             yield PlayerChange(name, build_change(facts.player_numbers[name], step, game, stream.rule.scale, event))
-
-
-@dataclass(frozen=True, slots=True)
-class RankChange(Result):
-    """A player's rank from a time on (None without a rank), and the number of the player's games by that time.
-
-    `position` is the position of the game or adjustment that changed the rank; it is None if the rank is that at the
-    end of a day, month or year.
-    """
-
-    position: int | None
-    occurred_at: datetime
-    rank: int | None
-    games: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks(Answer, RowSequence[RankChange]):
-    """The changes of a player's rank on a ladder. Before the first row, the player has no rank.
-
-    `every` says how often the rank is compared: after every `step` (a game or an adjustment of the ladder, in the order
-    of replay), or at the end of every `day`, `month` or `year` with a step. `rows` is None for a ladder with too many
-    steps.
-    """
-
-    player: str
-    ladder: str
-    at: Coordinates
-    every: Literal["step", "day", "month", "year"]
-    rows: tuple[RankChange, ...] | None

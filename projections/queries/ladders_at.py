@@ -1,48 +1,21 @@
-"""Compute the ladders of a ledger at coordinates: versions, streams, traces and rankings, each on first use.
-
-`LadderCache` keeps the ladders at the positions queried last, so that a further query does not decode the log again.
-"""
+"""Compute the ladders of a ledger at coordinates: versions, streams, traces and rankings, each on first use."""
 
 from __future__ import annotations
 
-from array import array
-from calendar import monthrange
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import replace
 from functools import cached_property
-from math import gcd
-from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, ref
 
-from sqlalchemy import Connection
-
-from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
-from ratings_ledger.ledger.events.canonical import dump, dump_text
-from ratings_ledger.ledger.events.published_lists import compute_text_digest
-from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.processes.memory import trim_heap
-from ratings_ledger.ledger.rejections import did_you_mean, quote
-from ratings_ledger.ledger.store.log import head, read_chain_hash
-from ratings_ledger.projections import arrays, compiling
-from ratings_ledger.projections.contract import State
-from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
+from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.decoding import decode, follow_log
 from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.lists import LISTS
-from ratings_ledger.projections.lists.contract import RankedRow, RankingInput
-from ratings_ledger.projections.queries.coordinates import (
-    Coordinates,
-    UnknownLadder,
-    build_unknown_ruleset_error,
-)
-from ratings_ledger.projections.queries.ladder_typos import find_played_labels, find_typo
-from ratings_ledger.projections.queries.visible_states import LadderStates, VisibleStates, format_exact_state
-from ratings_ledger.projections.replay.clubs import build_club_facts, find_places
+from ratings_ledger.projections.queries.coordinates import Coordinates, find_versions, select_version
+from ratings_ledger.projections.queries.rankings import RankedTrace, Ranking, find_ranking_version, rank_trace
+from ratings_ledger.projections.replay.clubs import build_club_facts
 from ratings_ledger.projections.replay.continuation import (
     TraceInputs,
     can_be_continued,
@@ -50,207 +23,21 @@ from ratings_ledger.projections.replay.continuation import (
     read_trace_inputs,
 )
 from ratings_ledger.projections.replay.eligibility import order_rows
-from ratings_ledger.projections.replay.ladder_names import LadderName, find_ladder_name_problem, parse_name, short_name
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
-from ratings_ledger.projections.replay.streams import PeriodProgress, Stream, build_streams, describe_periods
-from ratings_ledger.projections.replay.trace import Trace, TracePosition
-from ratings_ledger.projections.rulesets.versions import (
-    Version,
-    find_months_problem,
-    find_period,
-    in_force,
-    newest,
-    split_ladder_name,
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.streams import (
+    PeriodProgress,
+    Stream,
+    build_stream,
+    build_streams,
+    describe_periods,
 )
-
-# how many positions a cache keeps, and how many values of `rules` for each of them
-POSITIONS_MAX, RULES_MAX = 3, 8
-FOLLOWED_EVENTS = 1_000  # after more new events than this, everything is decoded again
-Decode = Callable[..., Facts]
-
-
-class LadderCache:
-    """A cache of all ladders at the positions queried last, by position and chain hash. Threads may share it."""
-
-    def __init__(self, decode: Decode = decode) -> None:
-        self._decode = decode
-        self._lazily = True
-        self._lock = Lock()
-        self._by_position: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
-
-    def empty_copy(self) -> LadderCache:
-        """Return an empty cache with the same decoder, for positions that this cache should not keep."""
-        return LadderCache(self._decode)
-
-    def load(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """Return the ladders as known at a position; `rules` is the version that replaces its ruleset's timeline.
-
-        The facts are read from their files later. Reading may then raise `DamagedFile` or `UnreadableFile`: pass the
-        error to `forget`. Raises `StoreDamaged`.
-        """
-        known = None
-        if any(cached_position == position for cached_position, _ in [*self._by_position]):
-            with self._lock:
-                by_rules = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
-                known = next(iter(by_rules.values()), None)
-        earlier = self._find_earlier(connection, position) if known is None and self._by_position else None
-        if known is not None:
-            facts = known.facts
-        elif earlier is not None:
-            facts = follow_log(earlier.facts, connection, position)
-        else:
-            facts = self._decode(connection, position, lazily=self._lazily)
-        key = position, facts.chain_hash
-        with self._lock:
-            if known is None and self._by_position:
-                last = next(reversed(self._by_position.values()))
-                facts.reuse_id_ranks(next(iter(last.values())).facts)
-            by_rules = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
-            while len(self._by_position) > POSITIONS_MAX:
-                del self._by_position[next(iter(self._by_position))]
-            if len(by_rules) >= RULES_MAX:
-                del by_rules[next(iter(by_rules))]
-            if rules not in by_rules:
-                by_rules[rules] = Ladders(facts, as_of=None, rules=rules)
-                if earlier is not None and rules is None:
-                    by_rules[rules].follow(earlier)
-                    by_rules[rules].decoded_at = earlier.decoded_at
-            return by_rules[rules]
-
-    def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
-        """Return the ladders at the last cached position before this one; None if too many events lie between them."""
-        with self._lock:
-            snapshots = [
-                (cached_position, chain_hash, by_rules.get(None))
-                for (cached_position, chain_hash), by_rules in self._by_position.items()
-            ]
-        for cached_position, chain_hash, ladders in sorted(snapshots, key=lambda entry: entry[0], reverse=True):
-            if ladders is not None and cached_position < position <= ladders.decoded_at + FOLLOWED_EVENTS:
-                return ladders if read_chain_hash(connection, cached_position) == chain_hash else None
-        return None
-
-    def load_checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """Return the same ladders as `load`, after checking all files from which their facts are read."""
-        ladders = self.load(connection, position, rules)
-        try:
-            ladders.facts.check()
-        except (DamagedFile, UnreadableFile) as problem:
-            self.forget(problem)
-            return self.load(connection, position, rules)
-        return ladders
-
-    def load_newest(self, connection: Connection) -> Ladders:
-        """Return the checked ladders at the head of the log."""
-        return self.load_checked(connection, head(connection).position)
-
-    def forget(self, problem: DamagedFile | UnreadableFile) -> None:
-        """Delete a damaged file and empty the cache.
-
-        After that, files are checked before they are used, and unreadable files are ignored.
-        """
-        if isinstance(problem, DamagedFile):
-            problem.discard()
-        with self._lock:
-            self._lazily = False
-            self._by_position.clear()
-
-
-# the number of ladders that a message lists
-LADDERS_LISTED = 20
-
-
-def suggest_ladder(facts: Facts, ladder: str) -> str | None:
-    """Return a hint with the label that was probably meant, if a ladder never had a game; None without such a label."""
-    name = parse_name(ladder)
-    versions = facts.rulesets.get(name.ruleset_id, [])
-    if not versions or (typo := find_typo(name, versions, find_played_labels(facts, versions))) is None:
-        return None
-    index, similar_label = typo
-    part = versions[0].ruleset.partition.by[index]
-    return f"{short_name(ladder)} never had a game; did you mean the {part} {similar_label}?"
-
+from ratings_ledger.projections.replay.trace import Trace, TracePosition
+from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, split_ladder_name
 
 AS_OF_MAX = 8  # how many values of `as_of` keep their ladders
 SHORT_LADDER_GAMES = 200_000  # the whole trace of a ladder with fewer games is kept
 LONG_LOG_GAMES = 1_000_000  # from this number on, games are sorted again, to save the memory for their order
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The standings of a ladder, with the totals of its trial balance."""
-
-    ladder: str
-    ruleset: str
-    scale: int
-    rows: Sequence[RankedRow]
-    games: int
-    held: int  # the sum of all players' points, which are running points or sums over games
-    start_total: int
-    minted: int
-    burned: int
-    adjusted: int
-    columns: Sequence[State] = ()  # the columns of the rows' states
-    visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
-    closed: PeriodProgress | None = field(default=None, compare=False)
-    # a description of the value by which players are ranked, if it is not the points
-    ranked_by: str | None = field(default=None, compare=False)
-
-    @cached_property
-    def digest(self) -> str:
-        """Return the hash of the ruleset and the rows, as `compute_digest` defines it. A long ladder takes a while."""
-        rows = ",".join(_dump_row(row, self.scale, self.columns) for row in self.rows)
-        return compute_text_digest(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
-
-    def json_rows(self) -> list[dict[str, Any]]:
-        """Return the rows as plain data for JSON."""
-        return [_build_json_row(row, self.scale, self.columns) for row in self.rows]
-
-
-def _build_json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str, Any]:
-    """Return a row of the standings as plain data for JSON."""
-    member_values: dict[str, Any] = {
-        "rank": row.rank,
-        "player": row.player,
-        "points": str(row.exact_points(scale)),
-        "games": row.games,
-        "qualified": row.qualified,
-    }
-    if row.gold is not None:
-        member_values["gold"] = row.gold
-    if row.places is not None:
-        member_values["places"] = list(row.places)
-    if row.state is not None and len(columns) > 1:
-        member_values["state"] = format_exact_state(columns, row.state)
-    return member_values
-
-
-def _dump_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
-    """Return the text of `dump(_build_json_row(...))`, but several times faster: a nightly run has many rows."""
-    rank, player, points, games, qualified, divisor, gold, places, state = row
-    unit = scale * divisor
-    whole, remainder = divmod(points, unit)
-    if remainder:
-        common = gcd(points, unit)
-        points_text = f"{points // common}/{unit // common}"
-    else:
-        points_text = str(whole)
-    optional_members = "" if gold is None else f'"gold":{gold},'
-    if places is not None:
-        optional_members += f'"places":[{",".join(map(str, places))}],'
-    state_member = "" if state is None or len(columns) < 2 else f',"state":{dump(format_exact_state(columns, state))}'
-    return (
-        f'{{"games":{games},{optional_members}"player":{dump_text(player)},"points":"{points_text}",'
-        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}{state_member}}}'
-    )
-
-
-def _compute_rank_values(trace: Trace, version: Version) -> list[int] | None:
-    """Return the value by which each player is ranked, or None if the rule ranks by points. Raises `RuleFailure`."""
-    if version.rule.rank_by is None:
-        return None
-    states = zip(*trace.states[: version.rule.width], strict=True)
-    return [find_rank_value(version, trace.stream.ladder, tuple(map(int, state))) for state in states]
 
 
 class EarlierTrace(NamedTuple):
@@ -328,7 +115,7 @@ class Ladders:
         if self.facts.club_games is not None or not versions or versions[0].ruleset.entrant == "player":
             return self
         root, rules = self._root() or self, self._find_rules(ruleset_id)
-        if rules is not None and not (versions := _select_version(versions, rules)):
+        if rules is not None and not (versions := select_version(versions, rules)):
             return self
         if ruleset_id not in root._clubs:
             facts = build_club_facts(self.facts, versions)
@@ -378,7 +165,7 @@ class Ladders:
         if ruleset_id not in self._streams:
             versions = self.facts.rulesets[ruleset_id]
             if (rules := self._find_rules(ruleset_id)) is not None:
-                versions = _select_version(versions, rules)
+                versions = select_version(versions, rules)
             # the only ladder of its ruleset may have been replayed already
             known = None if versions[0].ruleset.partition.by else self._cached_trace(ruleset_id)
             if known is not None and known.has_history and (known.game_count or known.adjustment_count):
@@ -400,8 +187,8 @@ class Ladders:
         versions = self.versions(ladder)
         by_name = self._streams.get(ladder.partition("/")[0], self._single_streams)
         if by_name is self._single_streams and ladder not in by_name:
-            values = parse_name(ladder).values
-            by_name |= build_streams(self.facts, versions, only=values, as_of=self.as_of, close_now=self.close_now)
+            stream = build_stream(self.facts, versions, ladder, as_of=self.as_of, close_now=self.close_now)
+            by_name |= {} if stream is None else {ladder: stream}
         return by_name.get(ladder) or Stream(ladder, versions[0].rule, versions)
 
     def load_stream(self, ladder: str) -> Stream:
@@ -539,92 +326,25 @@ class Ladders:
             return self.at(as_of).standings(trace.stream.ladder)
         return self.rank(trace if as_of is None else truncate_trace(self.facts, trace, as_of))[0]
 
-    def rank(self, trace: Trace) -> tuple[Ranking, RankingInput]:
+    def rank(self, trace: Trace) -> RankedTrace:
         """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank(trace)
-        stream, version = trace.stream, find_ranking_version(trace)
-        is_annual = stream.ranking.sums_lists
-        months = self._rank_months(stream, version) if is_annual else {}
-        results = self._build_results(trace, version, months)
-        rows = LISTS[stream.rule.ranking].rank(results)
-        games = sum(month.games for month in months.values()) if is_annual else trace.game_count
-        ranking = Ranking(
-            ladder=stream.ladder,
-            ruleset=version.ruleset.name,
-            scale=stream.rule.scale,
-            rows=rows,
-            games=games,
-            held=sum(results.points),
-            start_total=trace.start_total,
-            minted=trace.minted,
-            burned=trace.burned,
-            adjusted=trace.adjusted,
-            columns=version.rule.state,
-            # without running points, the list computes the points, so they are not those of the rule's state
-            visible_states=LadderStates(self.facts, trace, version, self.as_of)
-            if version.rule.state and stream.ranking.running
-            else None,
-            closed=describe_periods(self.facts, stream, self.as_of),
-            ranked_by=results.ranked_by,
-        )
-        return ranking, results
+        months = self._rank_months(trace) if trace.stream.ranking.sums_lists else {}
+        return rank_trace(self.facts, trace, self.as_of, months)
 
-    def _build_results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> RankingInput:
-        # in a fully replayed stream, every player is on the ladder
-        stream, has_running_points = trace.stream, trace.stream.ranking.running
-        is_long = has_running_points and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
-        places, more_places = (
-            find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
-        )
-        return RankingInput(
-            names=stream.names,
-            points=trace.states[0],
-            games=trace.games,
-            offsets=stream.offsets,
-            players=stream.players,
-            changes=() if has_running_points else trace.changes,
-            scale=stream.rule.scale,
-            params=version.params,
-            months={month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
-            excluded=self._find_excluded(stream, version, months),
-            places=places,
-            ids=arrays.take(self.facts.id_ranks(), array("i", stream.persons)) if is_long else None,
-            states=trace.states[: version.rule.width] if version.rule.state else (),
-            rank_values=_compute_rank_values(trace, version),
-            more_places=more_places,
-            ranked_by=version.ranked_by,
-        )
-
-    def _rank_months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
+    def _rank_months(self, trace: Trace) -> dict[str, Ranking]:
         """Return the monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
+        ladder, version = trace.stream.ladder, find_ranking_version(trace)
         params: Any = version.params
         if params.of in self.facts.unusable:
-            raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
+            raise RuleFailure(ladder, self.facts.unusable[params.of].reason, position=version.position)
         versions = self.facts.rulesets.get(params.of, [])
         if problem := find_months_problem(version, versions):
-            raise RuleFailure(stream.ladder, problem, position=version.position)
+            raise RuleFailure(ladder, problem, position=version.position)
         by_name = self.streams(params.of)
-        names = name_monthly_ladders(stream.ladder, version, versions)
+        names = name_monthly_ladders(ladder, version, versions)
         return {month: self.rank_stream(by_name[name]) for month, name in names.items() if name in by_name}
-
-    def _find_excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
-        """Return, by player, why players have no rank regardless of their points and games."""
-        params: Any = version.params
-        if not stream.ranking.sums_lists:
-            return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
-        period = find_period(version.ruleset, stream.ladder)
-        group = split_ladder_name(stream.ladder, version.ruleset).get("group")
-        if params.account is None or group in params.any_account or period is None:
-            return {}
-        instant = period.end if self.as_of is None else min(period.end, self.as_of)
-        reasons = {}
-        for name in {row.player for month in months.values() for row in month.rows}:
-            account = self.facts.account(self.facts.player_numbers[name], instant)
-            if account != params.account:
-                when = "at the end of the year" if instant == period.end else "at that time"
-                reasons[name] = f"a {account} account {when}, not a {params.account} one"
-        return reasons
 
 
 K = TypeVar("K")
@@ -673,114 +393,3 @@ def is_prefix(stream: Stream) -> bool:
 def truncate_trace(facts: Facts, trace: Trace, as_of: int) -> Trace:
     """Return the trace up to an instant. Raises `RuleFailure`."""
     return trace.truncate(*trace.count_before(facts, (as_of + 1, 0))).apply_versions_until(as_of)
-
-
-def find_ranking_version(trace: Trace) -> Version:
-    """Return the version that ranks a ladder.
-
-    It is the version that scored the last counted game or took effect after it; without such a version, the newest. An
-    annual list has no games, so it is the version in force at the end of the year.
-    """
-    stream = trace.stream
-    if stream.ranking.sums_lists:
-        period = find_period(stream.versions[0].ruleset, stream.ladder)
-        version = None if period is None else in_force(stream.versions, period.end)
-        return version or newest(stream.versions)
-    return (
-        trace.final_version
-        if stream.adjustments and stream.adjustments[-1].is_version_entry
-        else trace.last_version or newest(stream.versions)
-    )
-
-
-def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
-    """Return the versions that may score a ladder's games.
-
-    With `rules` (ID@VERSION), only that version is returned, in force from the start. Raises `UnknownLadder`,
-    `RulesetUnusable`.
-    """
-    ruleset_id = ladder.partition("/")[0]
-    if ruleset_id in facts.unusable:
-        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
-    versions = facts.rulesets.get(ruleset_id)
-    if not versions:
-        _refuse_withdrawn(facts, rules or "")
-        raise build_unknown_ruleset_error(ruleset_id, facts.rulesets, f" at position {facts.position}")
-    check_ladder_name(ladder, versions[0].ruleset)
-    if rules is None:
-        return versions
-    if not (chosen := _select_version(versions, rules)):
-        _refuse_withdrawn(facts, rules)
-        names = ", ".join(version.ruleset.name for version in versions)
-        hint = did_you_mean(rules, [version.ruleset.name for version in versions])
-        message = f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}"
-        raise UnknownLadder(message, "rules")
-    return chosen
-
-
-def check_ladder_name(ladder: str, ruleset: Ruleset) -> None:
-    """Raise `UnknownLadder` if a ladder's name does not fit the partition of its ruleset."""
-    name = parse_name(ladder)
-    if reason := find_ladder_name_problem(name, ruleset):
-        raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_suggest_as_of(name, ruleset)}")
-
-
-def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
-    """Return a hint about --as-of for a ladder name that contains a month or day; empty for other names."""
-    if ruleset.partition.is_by_time:
-        return ""
-    for value in name.values:
-        with suppress(ValueError):
-            month = date.fromisoformat(f"{value}-01")
-            value = f"{value}-{monthrange(month.year, month.month)[1]}"
-        with suppress(ValueError):
-            return f"; for a ladder as it stood on a day, add --as-of {date.fromisoformat(value)}"
-    return ""
-
-
-def check_version(facts: Facts, rules: str | None) -> None:
-    """Check that a version (ID@VERSION) is published and can run here; None stands for the timelines and is valid.
-
-    Raises `UnknownLadder`, `RulesetUnusable`.
-    """
-    if rules is None:
-        return
-    ruleset_id, _, _ = rules.partition("@")
-    if ruleset_id in facts.unusable:
-        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
-    published = [version for versions in facts.rulesets.values() for version in versions]
-    if not _select_version(published, rules):
-        _refuse_withdrawn(facts, rules)
-        names = ", ".join(version.ruleset.name for version in facts.rulesets.get(ruleset_id) or published) or "none"
-        hint = did_you_mean(rules, [version.ruleset.name for version in published])
-        message = f"no version {quote(rules)} is published at position {facts.position} (there are {names}){hint}"
-        raise UnknownLadder(message, "rules")
-
-
-def _refuse_withdrawn(facts: Facts, rules: str) -> None:
-    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn; the message names a position where it counts."""
-    recorded = facts.recorded
-    for version in recorded.versions:
-        if version.ruleset.name == rules and version.position in recorded.withdrawn:
-            position = max(void for void, root in recorded.roots.items() if root == version.position)
-            message = f"{rules} was withdrawn at position {position}; to use it, add --known-at {position - 1}"
-            raise UnknownLadder(message, "rules")
-
-
-def _select_version(versions: Iterable[Version], rules: str) -> list[Version]:
-    """Return a list with the version of this name, in force from the start, or an empty list if it is not published."""
-    return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
-
-
-def list_current_ids(facts: Facts, players: Collection[str]) -> set[str]:
-    """Return the current ids of some players. Raises `Unknown` (player-unknown)."""
-    for player in players:
-        require_player(facts, player)
-    return {facts.current(player) for player in players}
-
-
-def require_player(facts: Facts, player: str) -> None:
-    """Check that the facts name a player. Raises `Unknown` (player-unknown)."""
-    if not facts.knows(player):
-        hint = did_you_mean(player, known_players(facts), facts.current)
-        raise Unknown("player-unknown", f"nothing is recorded about {quote(player)}{hint}")

@@ -16,13 +16,13 @@ from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, League, find_league, require_league
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standing, build_standing
 from ratings_ledger.projections.queries.survey import Survey
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import Stream
-from ratings_ledger.projections.rulesets.versions import Version, list_games
+from ratings_ledger.projections.rulesets.versions import Version, list_games, split_ladder_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _build_table(survey: Survey, league: League) -> Ranking | None:
     table = None
     for ladder in _list_league_ladders(survey.facts, league):
         with survey.collect_failure():
-            table = survey.ladders(parse_name(ladder).ruleset_id).standings(ladder)
+            table = survey.ladders(ladder).standings(ladder)
     return table
 
 
@@ -267,7 +267,7 @@ def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: st
 def _list_subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[str]:
     """Return the current ids of the subscribers of a ladder's league; empty if the ladder does not belong to one."""
     ruleset = stream.versions[0].ruleset
-    names = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
+    names = split_ladder_name(stream.ladder, ruleset).values() if ruleset.partition.by == ["league"] else ()
     leagues = (find_league(Log(connection, facts.position), name) for name in names)
     return {
         facts.current(player)

@@ -1,24 +1,25 @@
-"""List the names in a ledger, for completion and for did-you-mean hints."""
+"""List the names in a ledger, for completion and for did-you-mean hints; find typos in the names of ladders."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.ledger.rejections import did_you_mean
+from ratings_ledger.ledger.rejections import did_you_mean, find_closest
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.queries.ladder_typos import find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
-from ratings_ledger.projections.replay.ladder_names import ALL, parse_name, short_name
-from ratings_ledger.projections.replay.partition import list_values_at
-from ratings_ledger.projections.rulesets.versions import month_start
+from ratings_ledger.projections.replay.ladder_names import ALL, LadderName, find_label_indexes, parse_name, short_name
+from ratings_ledger.projections.replay.partition import list_cell_values, list_values_at
+from ratings_ledger.projections.rulesets.versions import Version, month_start
 
 LADDERS_IN_HINT = 3  # a hint names at most this many ladders
+# the values in a ladder's name that are labels of its games, such as group and city
+Labels = tuple[str, ...]
 
 
 def full_name(facts: Facts, ladder: str) -> str:
@@ -115,3 +116,53 @@ def _list_month_starts(facts: Facts, zone: str) -> Iterator[int]:
         first, last = local_time(min(times), zone), local_time(max(times), zone)
         for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
             yield month_start(month // 12, month % 12 + 1, zone)
+
+
+def find_played_labels(facts: Facts, versions: Sequence[Version]) -> set[Labels]:
+    """Return the labels of each ladder of a ruleset that has a live game or an adjustment."""
+    ruleset = versions[0].ruleset
+    indexes = find_label_indexes(ruleset.partition.by)
+    voided = facts.voided
+    live_cells = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
+    labels = set()
+    for cell in (facts.cells[number] for number in live_cells):
+        if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions):
+            labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
+    names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
+    return labels | {tuple(name.values[index] for index in indexes) for name in names if name.ruleset_id == ruleset.id}
+
+
+def find_typo(name: LadderName, versions: Sequence[Version], known_labels: set[Labels]) -> tuple[int, str] | None:
+    """Return the index of the part of a ladder's name that is probably a typo, and the similar label.
+
+    All other labels must match those of a known ladder. Return None if there is no similar label, or if the ladder
+    itself is known.
+    """
+    indexes = find_label_indexes(versions[0].ruleset.partition.by)
+    labels = tuple(name.values[index] for index in indexes)
+    for number, label in enumerate(labels if labels not in known_labels else ()):
+        other_labels = drop_label(labels, number)
+        candidates = [
+            ladder_labels[number]
+            for ladder_labels in sorted(known_labels)
+            if drop_label(ladder_labels, number) == other_labels
+        ]
+        if (similar_label := find_closest(label, candidates)) is not None:
+            return indexes[number], similar_label
+    return None
+
+
+def drop_label(labels: Labels, index: int) -> Labels:
+    """Return labels without the label at an index."""
+    return labels[:index] + labels[index + 1 :]
+
+
+def suggest_ladder(facts: Facts, ladder: str) -> str | None:
+    """Return a hint with the label that was probably meant, if a ladder never had a game; None without such a label."""
+    name = parse_name(ladder)
+    versions = facts.rulesets.get(name.ruleset_id, [])
+    if not versions or (typo := find_typo(name, versions, find_played_labels(facts, versions))) is None:
+        return None
+    index, similar_label = typo
+    part = versions[0].ruleset.partition.by[index]
+    return f"{short_name(ladder)} never had a game; did you mean the {part} {similar_label}?"

@@ -27,21 +27,11 @@ from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
-from ratings_ledger.projections.queries.ladders_at import Ranking
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import Answer, Result, RowSequence
 from ratings_ledger.projections.queries.visible_states import VisibleState, build_state_after, format_exact_state
 from ratings_ledger.projections.replay.streams import find_seeds
 from ratings_ledger.projections.rulesets.versions import Version, find_period
-
-
-@dataclass(frozen=True, slots=True)
-class Publication(Result):
-    """The event that published a list, with its author and time."""
-
-    position: int
-    event_id: str
-    recorded_at: str
-    by: str
 
 
 def load_published_list(connection: Connection, published: PublishedList) -> Ranking:

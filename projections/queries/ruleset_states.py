@@ -25,10 +25,9 @@ from ratings_ledger.ledger.store.log import (
 from ratings_ledger.projections.queries.coordinates import TimeFormat
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
 from ratings_ledger.projections.replay.eligibility import rates_teams
-from ratings_ledger.projections.rulesets.assumptions import assumptions_of
 from ratings_ledger.projections.rulesets.registry import find_rule
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
-from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
+from ratings_ledger.projections.rulesets.versions import Version, assumptions_of, bind, in_force, newest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Set up every query: load the ladders at the requested coordinates, and note unusual conditions.
 
-Facts are decoded once per position, and ladders are built once per instant. If a query that reads only parts of the
-cache meets a damaged cache file, it runs again.
+Facts are decoded once per position, and ladders are built once per instant. `LadderCache` keeps the ladders at the
+positions queried last, so that a further query does not decode the log again. If a query that reads only parts of the
+files of facts meets a damaged file, it runs again.
 """
 
 from __future__ import annotations
@@ -9,39 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, wraps
-from threading import local
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
-from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.store.log import head, read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_newest_list
 from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.decoding import decode, follow_log
+from ratings_ledger.projections.facts.players import require_player
 from ratings_ledger.projections.queries.coordinates import (
     UTC_NOON,
     Note,
     TimeFormat,
     UnknownLadder,
+    check_version,
     find_date_zone,
     find_ruleset_zone,
+    find_versions,
     list_ruleset_ids,
     load_times,
     note_future,
     parse_as_of,
     resolve_known_at,
 )
-from ratings_ledger.projections.queries.ladders_at import (
-    LadderCache,
-    Ladders,
-    check_version,
-    find_versions,
-    require_player,
-    suggest_ladder,
-)
-from ratings_ledger.projections.queries.ledger_names import describe_existing_ladders, full_name
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.ledger_names import describe_existing_ladders, full_name, suggest_ladder
 from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
@@ -51,6 +50,96 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# how many positions a cache keeps, and how many values of `rules` for each of them
+POSITIONS_MAX, RULES_MAX = 3, 8
+FOLLOWED_EVENTS = 1_000  # after more new events than this, everything is decoded again
+Decode = Callable[..., Facts]
+
+
+class LadderCache:
+    """A cache of all ladders at the positions queried last, by position and chain hash. Threads may share it."""
+
+    def __init__(self, decode: Decode = decode) -> None:
+        self._decode = decode
+        self._lazily = True
+        self._lock = Lock()
+        self._by_position: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
+
+    def empty_copy(self) -> LadderCache:
+        """Return an empty cache with the same decoder, for positions that this cache should not keep."""
+        return LadderCache(self._decode)
+
+    def load(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
+        """Return the ladders as known at a position; `rules` is the version that replaces its ruleset's timeline.
+
+        The facts are read from their files later. Reading may then raise `DamagedFile` or `UnreadableFile`: pass the
+        error to `forget`. Raises `StoreDamaged`.
+        """
+        known = None
+        if any(cached_position == position for cached_position, _ in [*self._by_position]):
+            with self._lock:
+                by_rules = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
+                known = next(iter(by_rules.values()), None)
+        earlier = self._find_earlier(connection, position) if known is None and self._by_position else None
+        if known is not None:
+            facts = known.facts
+        elif earlier is not None:
+            facts = follow_log(earlier.facts, connection, position)
+        else:
+            facts = self._decode(connection, position, lazily=self._lazily)
+        key = position, facts.chain_hash
+        with self._lock:
+            if known is None and self._by_position:
+                last = next(reversed(self._by_position.values()))
+                facts.reuse_id_ranks(next(iter(last.values())).facts)
+            by_rules = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
+            while len(self._by_position) > POSITIONS_MAX:
+                del self._by_position[next(iter(self._by_position))]
+            if len(by_rules) >= RULES_MAX:
+                del by_rules[next(iter(by_rules))]
+            if rules not in by_rules:
+                by_rules[rules] = Ladders(facts, as_of=None, rules=rules)
+                if earlier is not None and rules is None:
+                    by_rules[rules].follow(earlier)
+                    by_rules[rules].decoded_at = earlier.decoded_at
+            return by_rules[rules]
+
+    def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
+        """Return the ladders at the last cached position before this one; None if too many events lie between them."""
+        with self._lock:
+            snapshots = [
+                (cached_position, chain_hash, by_rules.get(None))
+                for (cached_position, chain_hash), by_rules in self._by_position.items()
+            ]
+        for cached_position, chain_hash, ladders in sorted(snapshots, key=lambda entry: entry[0], reverse=True):
+            if ladders is not None and cached_position < position <= ladders.decoded_at + FOLLOWED_EVENTS:
+                return ladders if read_chain_hash(connection, cached_position) == chain_hash else None
+        return None
+
+    def load_checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
+        """Return the same ladders as `load`, after checking all files from which their facts are read."""
+        ladders = self.load(connection, position, rules)
+        try:
+            ladders.facts.check()
+        except (DamagedFile, UnreadableFile) as problem:
+            self.forget(problem)
+            return self.load(connection, position, rules)
+        return ladders
+
+    def load_newest(self, connection: Connection) -> Ladders:
+        """Return the checked ladders at the head of the log."""
+        return self.load_checked(connection, head(connection).position)
+
+    def forget(self, problem: DamagedFile | UnreadableFile) -> None:
+        """Delete a damaged file and empty the cache.
+
+        After that, files are checked before they are used, and unreadable files are ignored.
+        """
+        if isinstance(problem, DamagedFile):
+            problem.discard()
+        with self._lock:
+            self._lazily = False
+            self._by_position.clear()
 
 
 class Query(NamedTuple):

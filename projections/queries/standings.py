@@ -16,11 +16,8 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
-from ratings_ledger.projections.queries.ladders_at import (
-    Ladders,
-    Ranking,
-)
-from ratings_ledger.projections.queries.published_lists import Publication
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import (
     ABSENT,
     AS_DIGEST,
@@ -456,3 +453,13 @@ class Overview(Standings):
 
         def __getitem__(self, index: int | slice) -> OverviewRow | tuple[OverviewRow, ...]:
             return self.rows[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication(Result):
+    """The event that published a list, with its author and time."""
+
+    position: int
+    event_id: str
+    recorded_at: str
+    by: str

@@ -24,11 +24,7 @@ from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists, read_scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, parse_as_of, to_datetime
-from ratings_ledger.projections.queries.ladders_at import (
-    LADDERS_LISTED,
-    Ladders,
-    Memo,
-)
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.queries.published_lists import PublicationRow, Schedule, load_publication_rows
 from ratings_ledger.projections.queries.results import (
     ABSENT,
@@ -44,6 +40,9 @@ from ratings_ledger.projections.replay.ladder_names import parse_name, short_nam
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, month_start, split_ladder_name
+
+# the number of ladders that a message lists
+LADDERS_LISTED = 20
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:

@@ -31,7 +31,6 @@ from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, explain_states, remark_on_game, score_states
 from ratings_ledger.projections.replay.rule_inputs import read_optional_column
 from ratings_ledger.projections.replay.streams import Stream, build_streams
-from ratings_ledger.projections.rulesets.columns import find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
 # the column of a club's points from a game; no custom number can have this name
@@ -363,7 +362,7 @@ def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -
     people, rule = games.people, version.rule
     participants = list_counted(people, row, version)
     names = [people.name_of(participant) for participant in participants]
-    reading = find_reading(rule.columns, version.ruleset)
+    reading = version.reading
     columns = [people.column(name, row, participants, reading) for name in rule.columns]
     # the points do not depend on states (`Rule.adds`), so any states give the same terms
     before = [[units] * len(names) for units in version.start_state]

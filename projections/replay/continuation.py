@@ -16,9 +16,8 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import list_rows_of
 from ratings_ledger.projections.replay.eligibility import order_rows
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.streams import Stream, build_streams, find_seeds
+from ratings_ledger.projections.replay.streams import Stream, build_stream, find_seeds
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
@@ -116,9 +115,7 @@ def continue_trace(
         rows = _select_rows_after(facts, boundary, order_rows(facts, since=boundary[0]))
     else:
         rows = _select_rows_after(facts, boundary, [*trace.rows_from(unchanged_games), *changed_rows])
-    later_stream = build_streams(facts.select_rows(rows), versions, only=parse_name(ladder).values, after=boundary).get(
-        ladder
-    )
+    later_stream = build_stream(facts.select_rows(rows), versions, ladder, after=boundary)
     if later_stream is None:
         return earlier
     later_stream.rows = arrays.take(rows, later_stream.rows)

@@ -36,8 +36,7 @@ from ratings_ledger.projections.facts.columns import (
 )
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, check_game
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, find_battles, read_columns, read_optional_column
-from ratings_ledger.projections.rulesets.columns import SCORES, find_reading
-from ratings_ledger.projections.rulesets.versions import Version, in_force
+from ratings_ledger.projections.rulesets.versions import SCORES, Version, in_force
 
 NOT_RATED = "the game was not rated"
 
@@ -249,7 +248,7 @@ def explain_not_scored(facts: Facts, row: int, version: Version, participants: S
         return unreadable.reason
     if version.rule.check is None:
         return None
-    reading = find_reading(version.rule.columns, version.ruleset)
+    reading = version.reading
     columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
     return check_game(version, version.ruleset.id, row, len(participants), columns)
 
@@ -660,7 +659,7 @@ def _find_check_keys(facts: Facts, versions: Sequence[Version], selected: Select
     All keys are None if each game needs its own check.
     """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
-    readings = {find_reading(version.rule.columns, version.ruleset) for version in versions}
+    readings = {version.reading for version in versions}
     if seasonal or len(readings) > 1:
         return [None] * len(selected.row)
     offset = arrays.as_numpy(selected.offset)

@@ -11,8 +11,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, STATE_RULE_COLUMNS
 from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, find_optional_column
 from ratings_ledger.projections.facts.local_days import local_days
-from ratings_ledger.projections.rulesets.columns import Reading, find_reading
-from ratings_ledger.projections.rulesets.versions import Version
+from ratings_ledger.projections.rulesets.versions import Reading, Version
 
 NARROW_COLUMNS = {"place", "status", "seats", "tied"}  # their values fit into 16 bits
 CHUNK_SIZE = 1_000_000  # convert only this many values at a time, to limit memory
@@ -39,7 +38,7 @@ def read_columns_of_rules(
     The columns are in the order of the rule that reads the most columns. `version_indices` has the index of each game's
     version.
     """
-    readings = [find_reading(version.rule.columns, version.ruleset) for version in versions]
+    readings = [version.reading for version in versions]
     distinct_readings = sorted(set(readings), key=lambda reading: len(reading.columns))
     if len(distinct_readings) == 1:
         return read_columns(facts, distinct_readings[0], games)  # type: ignore[no-any-return]

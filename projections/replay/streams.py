@@ -276,6 +276,21 @@ def build_streams(
     return {stream.ladder: stream for stream in streams_by_values.values()}
 
 
+def build_stream(
+    facts: Facts,
+    versions: Sequence[Version],
+    ladder: str,
+    *,
+    as_of: int | None = None,
+    after: tuple[int, int] | None = None,
+    close_now: bool = False,
+) -> Stream | None:
+    """Return the stream of one ladder; None if it has no games or adjustments. See `build_streams`."""
+    _, *values = ladder.split("/")
+    streams = build_streams(facts, versions, only=tuple(values), as_of=as_of, after=after, close_now=close_now)
+    return streams.get(ladder)
+
+
 def find_seeded_states(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, EntryState]:
     """Return, by player id, the states with which seeded players enter a ladder under each of its versions."""
     return {

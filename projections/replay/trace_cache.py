@@ -44,14 +44,13 @@ from ratings_ledger.projections.replay.continuation import (
     read_trace_inputs,
 )
 from ratings_ledger.projections.replay.gaps import read_calendar
-from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import (
     LazyColumns,
     Stream,
     StreamAdjustment,
-    build_streams,
+    build_stream,
     find_seeded_states,
 )
 from ratings_ledger.projections.replay.trace import Slots, Trace
@@ -197,7 +196,7 @@ def find_wrong_traces(facts: Facts, uncached_facts: Facts) -> Iterator[tuple[str
         versions = facts.versions_of(ladder)
         if not versions or (trace := find_trace(facts, ladder, versions)) is None:
             continue
-        stream = build_streams(uncached_facts, versions, only=parse_name(ladder).values).get(ladder)
+        stream = build_stream(uncached_facts, versions, ladder)
         if stream is None or not trace.join_parts().has_same_results(replay(stream)):
             delete_file(path)
             yield ladder, path
@@ -310,7 +309,9 @@ def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) 
 
 def _read_rule_columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
     """Return the columns that the rules of a ladder read."""
-    return build_streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
+    stream = build_stream(facts, versions, ladder)
+    assert stream is not None  # a ladder with a trace has games
+    return stream.columns
 
 
 def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from importlib import resources
@@ -90,6 +90,56 @@ ELO = "elo"
 SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "season_by", "entrant")
 # The recorded time of shipped rulesets: the same in every ledger, so that one ledger can import another's export.
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
+# The columns with scores, which rulesets read in units of their own.
+SCORES = frozenset({"score", "side_score"})
+# The assumptions of shipped versions that were recognised as such after their texts, which never change.
+_WITHIN_TIME = "the page gives a point for a win within time; it is taken to be given without a victory, too"
+UNMARKED: Mapping[str, Mapping[str, str]] = {
+    "b5-league@1": {
+        "season_months": "the page says that a season lasts 4 months, not when it begins",
+        "within_time": _WITHIN_TIME,
+    },
+    "b5-league@2": {"within_time": _WITHIN_TIME},
+    "catan-open@2008-03": {
+        "min_games": "the page says seven for the list of a month; that is taken for the open list, too",
+    },
+    "catan-elo@2009-01": {
+        "account": "the page gives free accounts no ranking value; players counted before are taken to stay ranked",
+    },
+}
+
+
+class Reading(NamedTuple):
+    """The columns that a ruleset's rule reads, and their units; equal for rulesets that read the same numbers.
+
+    score_unit: the number of units in a point of the score
+    score_sign: 1, or -1 if the lowest score is best
+    absent:     (column, number) pairs: the number to use if a game has no such custom number
+    zone:       the time zone in which the rule reads the year of a game
+    """
+
+    columns: tuple[str, ...]
+    score_unit: int = 1
+    score_sign: int = 1
+    absent: tuple[tuple[str, int], ...] = ()
+    zone: str = "UTC"
+
+
+def find_reading(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
+    """Return the reading of a ruleset whose rule reads these columns."""
+    reads_scores = not SCORES.isdisjoint(columns)
+    absent = (
+        (f"{NUMBERS}{name}", limits.absent)
+        for name, limits in sorted(ruleset.numbers.items())
+        if isinstance(limits.absent, int) and f"{NUMBERS}{name}" in columns
+    )
+    return Reading(
+        columns,
+        10**ruleset.score_decimals if reads_scores else 1,
+        -1 if reads_scores and ruleset.score_order == "low" else 1,
+        tuple(absent),
+        ruleset.time_zone if "year" in columns else "UTC",
+    )
 
 
 class Version(NamedTuple):
@@ -107,6 +157,11 @@ class Version(NamedTuple):
     def ranking(self) -> RankingList:
         """Return the kind of list that ranks the points."""
         return LISTS[self.rule.ranking]
+
+    @property
+    def reading(self) -> Reading:
+        """Return the columns that the rule reads, and their units."""
+        return find_reading(self.rule.columns, self.ruleset)
 
     @property
     def is_built_in(self) -> bool:
@@ -129,6 +184,12 @@ class Version(NamedTuple):
         return self.own_start or (self.params.start * self.rule.scale,)
 
     @property
+    def start_keys(self) -> tuple[str, ...]:
+        """Return the keys of the parameters that determine a player's starting points on a ladder."""
+        by_season = "season" in self.ruleset.partition.by
+        return ("start", "carry_over", "season_months") if by_season else ("start",)
+
+    @property
     def ranked_by(self) -> str | None:
         """Return a description of the value by which its ladders rank; None if they rank by points."""
         if self.rule.rank_by is None:
@@ -139,6 +200,17 @@ class Version(NamedTuple):
 def list_games(versions: Iterable[Version]) -> set[str]:
     """Return the games that versions score, by name."""
     return {game for version in versions for game in version.ruleset.scope.game}
+
+
+def assumptions_of(ruleset: Ruleset) -> dict[str, str]:
+    """Return the assumptions of a version: by key, the reason why its value is an assumption."""
+    return {**UNMARKED.get(ruleset.name, {}), **ruleset.assumed}
+
+
+def assumptions_among(ruleset: Ruleset, keys: Iterable[str]) -> dict[str, str]:
+    """Return the assumptions of a version about some keys, in the order of the keys."""
+    assumed = assumptions_of(ruleset)
+    return {key: assumed[key] for key in dict.fromkeys(keys) if key in assumed}
 
 
 class RulesetProblem(NamedTuple):

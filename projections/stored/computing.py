@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay, replay_together
 from ratings_ledger.projections.replay.rule_calls import RuleFailure

@@ -25,8 +25,8 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, read_rulesets_at
 from ratings_ledger.projections.program import program_digest
-from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ranking, find_versions
+from ratings_ledger.projections.queries.coordinates import UnknownLadder, find_versions
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces

@@ -15,7 +15,8 @@ from sqlalchemy import Connection
 
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.stored.computing import (
     BuiltLadder,
     LadderFailure,

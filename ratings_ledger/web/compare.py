@@ -9,7 +9,8 @@ from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.rejections import count, quote
-from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
+from ratings_ledger.projections.diff.comparison import DifferingRow
+from ratings_ledger.projections.diff.differences import Difference, Differences
 from ratings_ledger.projections.diff.predictions import QualityPair
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, TimeFormat, parse_coordinates
 from ratings_ledger.projections.queries.forecast import Prediction

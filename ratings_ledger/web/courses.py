@@ -8,7 +8,8 @@ from functools import partial
 from itertools import accumulate, repeat
 from typing import Literal
 
-from ratings_ledger.projections.queries.history import Change, Course, RankChange
+from ratings_ledger.projections.queries.history import Change, Course
+from ratings_ledger.projections.queries.rank_history import RankChange
 from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import Point, Series, VerticalLine
 

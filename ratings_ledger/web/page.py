@@ -28,10 +28,11 @@ from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat
 from ratings_ledger.projections.queries.event_texts import find_score, list_opponents, list_partners
-from ratings_ledger.projections.queries.explain import GameExplanation
+from ratings_ledger.projections.queries.game_explanations import GameExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.queries.history import CAUSES, Change, History, Ranks
+from ratings_ledger.projections.queries.history import CAUSES, Change, History
 from ratings_ledger.projections.queries.players import Person, Profile
+from ratings_ledger.projections.queries.rank_history import Ranks
 from ratings_ledger.projections.queries.results import ABSENT, LastEvent, Result
 from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.projections.queries.visible_states import format_rating

@@ -13,8 +13,9 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import TimeFormat
-from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
+from ratings_ledger.projections.queries.history import Change, Course, History
 from ratings_ledger.projections.queries.players import Profile
+from ratings_ledger.projections.queries.rank_history import Ranks
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import PagePath

@@ -26,9 +26,10 @@ from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
 from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_recorded_event
-from ratings_ledger.projections.queries.explain import ExplainedParticipant, PlayedGame, PlayerExplanation
+from ratings_ledger.projections.queries.game_explanations import ExplainedParticipant
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.projections.queries.history import Change, Course
+from ratings_ledger.projections.queries.player_explanations import PlayedGame, PlayerExplanation
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.published_lists import PublicationRow
 from ratings_ledger.projections.queries.ruleset_states import RulesetState

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.projections.diff.comparison import Differences
+from ratings_ledger.projections.diff.differences import Differences
 from ratings_ledger.projections.diff.event_impacts import EventImpact
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.queries.clocks import ClockState
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.queries.history import History, Ranks
+from ratings_ledger.projections.queries.history import History
 from ratings_ledger.projections.queries.leagues import LeagueState
 from ratings_ledger.projections.queries.players import Person, Profile
+from ratings_ledger.projections.queries.rank_history import Ranks
 from ratings_ledger.projections.queries.recorded_events import RecordedEvents
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
 from ratings_ledger.projections.queries.standings import Overview

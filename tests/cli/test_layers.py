@@ -312,10 +312,6 @@ FURTHER_MANY_IMPORTS = {
     "projections/cluster/coordinating.py",
     "projections/cluster/tasks.py",
     "projections/facts/decoding.py",
-    "projections/queries/explain.py",
-    "projections/queries/game_timelines.py",
-    "projections/queries/history.py",
-    "projections/queries/ladders_at.py",
     "projections/stored/rebuilding.py",
     "projections/stored/verification.py",
 }

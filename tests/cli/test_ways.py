@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[2]
 # file whether a game has partners; each connection checks its search path. Each explanation reads the assumptions of
 # the ruleset and whom a player met. Numbers, however few, are in arrays, and tables align their decimals. A rule is
 # asked for its state, and each replay whether versions differ in their numbers. Games of open periods are named, and
-# ladders have short names. Standings name what ranks them, and a file of its own finds typos in names of ladders. A
-# connection that was idle finds out whether its file was replaced.
+# ladders have short names. Standings name what ranks them. A connection that was idle finds out whether its file was
+# replaced.
 WAYS = {
-    "standings elo-chess/all": (51, 216),
-    "explain anna elo-chess/all": (57, 326),
-    "correct g-1 ben anna --reason wrong": (72, 770),
-    "record --game chess --game-id g-2 anna ben": (71, 655),
+    "standings elo-chess/all": (51, 215),
+    "explain anna elo-chess/all": (57, 319),
+    "correct g-1 ben anna --reason wrong": (72, 762),
+    "record --game chess --game-id g-2 anna ben": (71, 651),
 }
 
 

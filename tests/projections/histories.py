@@ -20,7 +20,9 @@ from ratings_ledger.projections.diff.causes import Attribution, attribute_differ
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
+from ratings_ledger.projections.queries.snapshot_reader import LadderCache
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
 

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import stored_columns
 from ratings_ledger.projections.facts.column_files import DamagedFile, encode_columns, open_file
 from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
-from ratings_ledger.projections.queries.ladders_at import LadderCache
+from ratings_ledger.projections.queries.snapshot_reader import LadderCache
 from ratings_ledger.projections.replay import trace_cache
 
 NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)

@@ -22,7 +22,7 @@ from ratings_ledger.projections.cluster.object_store import open_object_store
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, find_row_at
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns
-from ratings_ledger.projections.rulesets.columns import Reading, find_reading
+from ratings_ledger.projections.rulesets.versions import Reading, find_reading
 from ratings_ledger.rules import MISSING
 
 COLUMNS = (

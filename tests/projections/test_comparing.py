@@ -15,7 +15,7 @@ from ratings_ledger.projections.diff.comparison import (
 )
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
-from ratings_ledger.projections.queries.ladders_at import Ranking
+from ratings_ledger.projections.queries.rankings import Ranking
 
 Ranks = dict[str, int | None]
 NAMES = [f"p{number}" for number in range(16)]

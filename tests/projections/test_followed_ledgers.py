@@ -13,7 +13,7 @@ from time_ledgers import enter
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries import ladders_at
+from ratings_ledger.projections.queries import ladders_at, snapshot_reader
 from ratings_ledger.projections.replay import continuation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -25,7 +25,7 @@ REQUIRED_CASES = {"after the end", "from within", "followed", "decoded"}
 def case_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts of traces continued after their end or from within, and of facts followed or decoded."""
     counts: Counter[str] = Counter()
-    continue_trace, follow_log, decode = ladders_at.continue_trace, ladders_at.follow_log, ladders_at.decode
+    continue_trace, follow_log, decode = ladders_at.continue_trace, snapshot_reader.follow_log, snapshot_reader.decode
 
     def count_continuations(trace: Any, *arguments: Any) -> Any:
         result = continue_trace(trace, *arguments)
@@ -44,10 +44,10 @@ def case_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return decode(*arguments, **options)
 
     monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 1)  # short ladders are continued as well
-    monkeypatch.setattr(ladders_at, "FOLLOWED_EVENTS", 12)
+    monkeypatch.setattr(snapshot_reader, "FOLLOWED_EVENTS", 12)
     monkeypatch.setattr(ladders_at, "continue_trace", count_continuations)
-    monkeypatch.setattr(ladders_at, "follow_log", count_following)
-    monkeypatch.setattr(ladders_at.LadderCache.__init__, "__defaults__", (count_decoding,))
+    monkeypatch.setattr(snapshot_reader, "follow_log", count_following)
+    monkeypatch.setattr(snapshot_reader.LadderCache.__init__, "__defaults__", (count_decoding,))
     return counts
 
 

@@ -31,9 +31,10 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.facts.lookups import find_game_row
 from ratings_ledger.projections.queries import last_events
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.explain import explain_game, explain_player, find_game_row
+from ratings_ledger.projections.queries.game_explanations import explain_game
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import (
@@ -41,6 +42,7 @@ from ratings_ledger.projections.queries.last_events import (
     find_last_event_of_game,
     find_last_events_of_games,
 )
+from ratings_ledger.projections.queries.player_explanations import explain_player
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 

@@ -24,7 +24,8 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
 from ratings_ledger.projections.lists.contract import RankedColumns, RankingInput
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates
-from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.standings import build_standings
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.rules import Params

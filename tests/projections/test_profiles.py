@@ -416,11 +416,11 @@ def test_ranks_of_means_are_sampled(ledger_url: str, monkeypatch: pytest.MonkeyP
     assert (ranks.every, [(rank.rank, rank.games, rank.occurred_at.day) for rank in ranks.rows]) == (
         "day", [(2, 1, 1), (1, 2, 2)]
     )  # fmt: skip
-    monkeypatch.setattr("ratings_ledger.projections.queries.history.ENDS_MAX", 1)
+    monkeypatch.setattr("ratings_ledger.projections.queries.rank_history.ENDS_MAX", 1)
     ranks = view.ranks(ladder, "ben")
     assert ranks.rows is not None
     assert (ranks.every, [(rank.rank, rank.games) for rank in ranks.rows]) == ("month", [(1, 3)])
-    monkeypatch.setattr("ratings_ledger.projections.queries.history.STEPS_MAX", 1)
+    monkeypatch.setattr("ratings_ledger.projections.queries.rank_history.STEPS_MAX", 1)
     assert [view.ranks(name, "anna").rows for name in (ladder, ALL)] == [None, None]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.projections.lists import monthly
 from ratings_ledger.projections.lists.contract import RankedRow, RankingInput, rank_rows
-from ratings_ledger.projections.queries.ladders_at import Ranking
+from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.stored.computing import from_stored_row, to_stored_row
 from ratings_ledger.rules import PeriodParams, State
 

@@ -30,7 +30,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
-from ratings_ledger.projections.queries.explain import explain_game
+from ratings_ledger.projections.queries.game_explanations import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuation, trace_cache
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
