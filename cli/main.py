@@ -86,7 +86,7 @@ COMMANDS = {
     "clock": ("clock:clock", "Rebuild the clock of a game from its events."),
     "books": ("standings:books_", "Show the trial balance of LADDER; its accounts sum to zero."),
     "rules": ("rules:rules", "List, show, check and publish rulesets."),
-    "rebuild": ("rebuild:rebuild_", "Replay all or the named ladders into stored standings."),
+    "rebuild": ("rebuild:rebuild_", "Replay all ladders, or the named ones, into stored standings."),
     "segments": (
         "segments:segments",
         "Seal old events for workers; list, check and prune segments.",
@@ -215,7 +215,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = arguments[0]
         if name not in COMMANDS and not name.startswith("-"):
-            raise click.UsageError(f"no command is called {quote(name)}{did_you_mean(name, COMMANDS)}", context)
+            hint = did_you_mean(name, COMMANDS) or "; to list the commands: ratings --help"
+            raise click.UsageError(f"no command is called {quote(name)}{hint}", context)
         return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:

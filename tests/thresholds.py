@@ -48,7 +48,7 @@ THRESHOLDS = {
     "shown_ladders": ["cli.commands.rebuild.LINES_SHOWN_MAX"],
     "retry_seconds": ["cli.commands.nightly.RETRY_SECONDS"],
     # pages
-    "head_us": ["web.server.HEAD_US"],
+    "head_us": ["web.server.HEAD_AGE_MAX_US"],
     "answers_bytes": ["web.server.CACHE_BYTES"],
     "answer_seconds": ["web.server.ANSWER_SECONDS_MAX"],
     "lock_seconds": ["web.server.LOCK_SECONDS"],

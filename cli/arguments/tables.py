@@ -41,15 +41,15 @@ from ratings_ledger.ledger.validation.batches import recall_answers
 from ratings_ledger.projections.facts.players import known_players
 
 
-def _parse_pair(text: str) -> tuple[str, str]:
+def _parse_pair(text: str, example: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE, such as {example}")
     return name.strip(), value.strip()
 
 
 def _parse_mapping(text: str) -> tuple[str, str]:
-    name, column = _parse_pair(text)
+    name, column = _parse_pair(text, "Wer=player")
     try:
         return name, parse_meaning(column) if column else ""
     except Refused as problem:
@@ -60,7 +60,7 @@ def _parse_mapping(text: str) -> tuple[str, str]:
 
 
 def _parse_fixed(text: str) -> tuple[str, str]:
-    name, value = _parse_pair(text)
+    name, value = _parse_pair(text, "game=chess")
     if name not in GAME_COLUMNS and not is_number(name):
         hint = did_you_mean(name, GAME_COLUMNS)
         raise click.BadParameter(f"{name!r} is not a column of a game{hint}; the columns are {', '.join(GAME_COLUMNS)}")

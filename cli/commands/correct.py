@@ -119,7 +119,7 @@ def correct(  # long, because each option is a parameter
     labels = {name: label for name, label in options.items() if name not in TABLE_OPTIONS and label is not None}
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or labels or has_result:
-            message = "--file names all corrections; combine it only with options for reading a table"
+            message = "--file contains all corrections; combine it only with options for reading a table"
             raise click.UsageError(f"{message}, such as --map, --profile and --zone")
         return _correct_many(context, file, reason, *read_table_options(options, zone))
     if any(options[name] for name in TABLE_OPTIONS if name != "partners"):

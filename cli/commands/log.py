@@ -42,7 +42,7 @@ def log(
     known_at: str | None,
     output_format: str,
 ) -> None:
-    """List the raw events, with their authors and reasons. Name a game or a player to list only events about it."""
+    """List the raw events, with their authors and reasons. With GAME or PLAYER, list only the events about them."""
     view = open_view(open_for_command(db), known_at=known_at)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
     emit(events, output_format, print_events, print_events_csv)

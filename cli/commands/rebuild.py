@@ -72,7 +72,7 @@ def rebuild_(
     log: str | None,
     output_format: str,
 ) -> int:
-    """Replay all or the named ladders into stored standings. They are promoted in one step.
+    """Replay all ladders, or the named ones, into stored standings. They are promoted in one step.
 
     Ladders that are not named stay as they are, and so do ladders whose rule failed; the exit code is then 1. With
     --check, exit 1 and promote nothing if the second replay gives different standings.
@@ -125,7 +125,8 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
             render.note(f"ratings: {render.plain(str(finding))}")
         is_unclear = all(finding.code == "rule" for finding in findings)
         state_text = "cannot be compared with a replay" if is_unclear else "differs from a replay"
-        render.note(f"ratings: the previous generation {state_text}; nothing was rolled back")
+        remedy = "" if is_unclear else "; to store correct standings: ratings rebuild"
+        render.note(f"ratings: the previous generation {state_text}; nothing was rolled back{remedy}")
         return 1
     rolled_back = roll_back(ledger)
     if log is not None:

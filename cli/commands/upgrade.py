@@ -33,12 +33,12 @@ def _print_upgrade(upgrade: LedgerUpgrade) -> None:
         render.echo(f"{ledger} has schema {upgrade.from_}, which this program needs: there is nothing to do.")
         return
     if upgrade.steps:
-        upgraded_text = "is upgraded" if is_done else "is to be upgraded"
+        upgraded_text = "is upgraded" if is_done else "must be upgraded"
         render.echo(f"{ledger} {upgraded_text} from schema {upgrade.from_} to {upgrade.to}:")
     for step in upgrade.steps:
         render.print_hanging(f"  {step.revision}  {step.does}", 8)
     for view in upgrade.views:
-        render.echo(f"The view {view} is missing, and {'is' if is_done else 'is to be'} created again.")
+        render.echo(f"The view {view} is missing, and {'is' if is_done else 'must be'} created again.")
     if is_done:
         if upgrade.has_roles:
             prefix = upgrade.owner.removesuffix("owner")

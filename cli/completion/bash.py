@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-SAFE = frozenset("_-./@%+:,=")
+SAFE = frozenset("_-./@%+:,=")  # punctuation that bash reads literally
 BREAKS_BEFORE = "$@"  # breaks that belong to the word after them
 
 

@@ -122,7 +122,7 @@ def _print_unusual(file: PreviewedFile, times: TimeFormat) -> None:
 def _print_games(file: PreviewedFile, times: TimeFormat, has_several_games: bool) -> None:
     """Print the first games of a file, with the name of each game if several are played, and with recorded ids.
 
-    Ids that were made from days are left out.
+    Leave out ids that the import generates from the days of the games.
     """
     played = [times.format_played(game.occurred_at) for game in file.first_games]
     columns: dict[str, list[render.TableCell]] = {"line": [game.line for game in file.first_games]}

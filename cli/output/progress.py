@@ -106,7 +106,7 @@ def _describe_step(step: str, numbers: dict[str, Any]) -> str:
 
 @contextmanager
 def _show_bar() -> Iterator[ReportProgress]:
-    # without a thread, because processes are forked in the meantime
+    # without a thread that draws the bar, because this process is forked while the bar is shown
     with create_bar(auto_refresh=False) as bar:
         task = bar.add_task("", total=None)
         last_step, last_time = "", 0.0

@@ -52,7 +52,7 @@ def print_sheet_differences(differences: SheetDifferences) -> None:
 
 
 REJECTIONS_SHOWN_MAX = 20
-# codes of errors in the format of a whole file: refusals with different values have the same cause
+# codes of errors in the format of a whole file: their refusals have the same cause even if the values differ
 FORMAT_CODES = frozenset(
     {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
 )
@@ -119,7 +119,8 @@ def print_import_outcome(outcome: ImportOutcome) -> None:
     appended_text = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
     if outcome.preview is not ABSENT and not result.rejected_count and (names := outcome.preview.undecided):
         appended_text += (
-            f" once {render.count(len(names), 'close name')} is decided (--aliases FILE, --new-names accept)"
+            f" once {render.count(len(names), 'close name')} {'is' if len(names) == 1 else 'are'} decided "
+            "(--aliases FILE, --new-names accept)"
         )
     existing = f", {result.existing:,} already there" if result.existing else ""
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""

@@ -67,7 +67,7 @@ def print_simulation(simulation: Simulation) -> None:
         if moves := _select_largest_moves(ladder):
             print_effects(moves)
     if len(differing) > DETAILED_LADDERS_MAX:
-        render.echo("\nFor the players of further ladders: --ladder LADDER, or --format json")
+        render.echo("\nFor the players of the other ladders: --ladder LADDER, or --format json")
     _print_quality(variant)
     print_differing_lists(variant.published, simulation.times, "under these rules")
 
@@ -138,7 +138,7 @@ def _print_variants(variants: tuple[Variant, ...]) -> None:
         render.print_table(header, rows, right=header[1:])
     _print_unplaced(variants[0])
     if len(ladders) > DETAILED_LADDERS_MAX:
-        render.echo("\nFor further ladders: --ladder LADDER, or --format json")
+        render.echo("\nFor the other ladders: --ladder LADDER, or --format json")
 
 
 def _build_variant_row(variant: Variant, simulated: SimulatedLadder | None) -> list[render.TableCell]:

@@ -102,7 +102,7 @@ def print_rows(rows: Sequence[Standing]) -> None:
     if any(row.state is not ABSENT for row in rows):
         columns["points"] = [rating or "" for rating in format_ratings(rows)]
         columns |= list_extra_columns(rows)
-    # only the rows of an overview have the last points
+    # only the rows of an overview have `last_points`
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):
         columns["course"] = [render.draw_sparkline(course, SPARKLINE_WIDTH) if course else "" for course in courses]

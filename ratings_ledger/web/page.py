@@ -117,7 +117,7 @@ class Page:
         return self.answer.model_dump() if isinstance(self.answer, Result) else self.answer
 
 
-TITLES = {
+ERROR_TITLES = {
     400: "Invalid request",
     404: "Not found",
     405: "Method not allowed",
@@ -132,7 +132,7 @@ def build_error_page(path: PagePath, status: int, reason: str) -> Page:
     return Page(
         path=path,
         template="error",
-        title=TITLES.get(status, "Request refused"),
+        title=ERROR_TITLES.get(status, "Request refused"),
         answer=answer,
         times=UTC_TIMES,
         variables={"reason": reason},

@@ -40,7 +40,7 @@ from ratings_ledger.web.page import (
 )
 from ratings_ledger.web.visits import Visit
 
-# the maximum number of games and adjustments in the statement; the page of all games lists the others
+# the maximum number of games and adjustments in the statement; for a player with more, another page lists all of them
 STATEMENT_LINES_MAX = 100
 # a folder has rank pages only for ladders with at most this many players, because a game may change all ranks
 RANKED_MAX = 100
@@ -141,7 +141,7 @@ def build_games_page(visit: Visit, player: str, ladder: str) -> Page:
     history = visit.view.history(ladder, player)
     _refuse_old_id(player, history.player)
     if not history.steps:
-        raise Unknown("player-unknown", f"{quote(player)} has no games of their own on {short_name(ladder)}")
+        raise Unknown("player-unknown", f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
     last = visit.view.last_event(ladder, player)
     history = pin_known_at(history, last)
     months = [*_group_by_month(history.steps, history.times)]

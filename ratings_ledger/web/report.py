@@ -336,7 +336,7 @@ def _load_timelines(side: ReportSide, games: Iterable[str]) -> dict[str, GameTim
 def _find_effect(
     side: ReportSide, latest: GameTimeline, timeline: GameTimeline | None, ids: Sequence[str]
 ) -> GameEffect:
-    """Return a game's effect on a side; `latest` is the timeline on the last side."""
+    """Return a game's effect as known on a side; `latest` is the timeline on the last side."""
     if latest.story[0].position > side.at.known_at:
         return GameEffect(None, None, "not recorded yet")
     game = side.games.get(latest.game_id)

@@ -56,13 +56,13 @@ OVERHEAD_BYTES = 2_000  # memory of a cached answer besides its content
 ANSWERS_AT_ONCE, ANSWER_SECONDS_MAX = 2, 10
 DOWNLOADS_MAX = 4  # concurrent downloads of all games
 LOCK_SECONDS = 3  # wait for a lock on the store, unless its URL sets a timeout
-HEAD_US = 300_000  # microseconds for which a known head is used
-SCHEMA_US = 2_000_000  # microseconds after which the schema is checked again
+HEAD_AGE_MAX_US = 300_000  # a head that was read is used for so many microseconds
+SCHEMA_AGE_MAX_US = 2_000_000  # microseconds after which the schema is checked again
 QUARTER_US = 15 * 60 * 1_000_000  # in every time zone, days and lists end on a quarter of an hour
 # shorter than Python's default: threads that read rows, and appends to SQLite, wait for a thread that computes
-SWITCH_S = 0.0001
+SWITCH_SECONDS = 0.0001
 ADDRESS_MAX = 2_000  # bytes of a path, and of a query
-FIELDS_MAX = 30  # parameters of a query
+PARAMETERS_MAX = 30  # parameters of a query
 
 
 class Response(NamedTuple):
@@ -150,7 +150,7 @@ class Pages:
     ) -> None:
         self.url, self.site, self.hosts = _limit_lock_wait(url), site, frozenset(host.lower() for host in hosts)
         self.rule_seconds = rule_seconds
-        self._policy = (
+        self._security_policy = (
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
             f"frame-ancestors {frames}"
         )
@@ -160,6 +160,7 @@ class Pages:
         self._workers: dict[int, Worker] = {}  # by thread
         # a process forked while a SQLite file is open would inherit its locks
         self._reading_or_forking = Lock()
+        # whether the rulesets at a head of the log need worker processes
         self._needs_workers: tuple[Head | None, bool] = None, False
         # a quarter of an hour, and the rules that are disabled until its end, each with the reason
         self._disabled: tuple[int, dict[str, str]] = 0, {}
@@ -187,7 +188,7 @@ class Pages:
         response = await self._answer(scope, headers, known_etags)
         status, content = response.status, response.content
         response_headers = [
-            ("content-security-policy", self._policy),
+            ("content-security-policy", self._security_policy),
             ("x-content-type-options", "nosniff"),
             ("referrer-policy", "no-referrer"),
             *response.headers,
@@ -241,7 +242,7 @@ class Pages:
                 raise _HttpError(405, "Pages are read-only: use GET or HEAD.", (("allow", "GET, HEAD"),))
             if len(scope["raw_path"]) > ADDRESS_MAX:
                 raise _HttpError(414, f"The path of an address can have at most {ADDRESS_MAX:,} bytes.")
-            if (static := self._static_response(scope["path"])) is not None:
+            if (static := self._build_static_response(scope["path"])) is not None:
                 return static
             request = request._replace(query=_parse_query(scope["query_string"], request.path))
             async with timeout(ANSWER_SECONDS_MAX):
@@ -252,18 +253,18 @@ class Pages:
                     response = await get_running_loop().run_in_executor(self._threads, self._compute, head, request)
                 return response
         except _HttpError as error:
-            return self._error_response(request, error)
+            return self._build_error_response(request, error)
         except TimeoutError:
             message = "The answer takes too long right now; try again in a minute."
-            return self._error_response(request, _HttpError(503, message, RETRY))
+            return self._build_error_response(request, _HttpError(503, message, RETRY))
 
     async def _get_current_head(self) -> Head:
-        """Return the head of the log, at most `HEAD_US` old; concurrent requests share one reading.
+        """Return the head of the log, at most `HEAD_AGE_MAX_US` old; concurrent requests share one reading.
 
         Raises `_HttpError`.
         """
         latest = self._last_head
-        if latest is None or not 0 <= clock.now() - latest[0] <= HEAD_US:
+        if latest is None or not 0 <= clock.now() - latest[0] <= HEAD_AGE_MAX_US:
             loop = get_running_loop()
             reading = self._reading_head
             if reading is None or reading.done() or reading.get_loop() is not loop:
@@ -279,7 +280,7 @@ class Pages:
         try:
             try:
                 with self._reading_or_forking:
-                    head = self._read_head(reopen=not 0 <= clock.now() - self._opened_at <= SCHEMA_US)
+                    head = self._read_head(reopen=not 0 <= clock.now() - self._opened_at <= SCHEMA_AGE_MAX_US)
             except LedgerError as error:
                 if error.reason == "busy":  # the reading has already waited for the lock
                     raise
@@ -426,7 +427,7 @@ class Pages:
             chunks = iterate_game_lines(visit)
             return next(chunks), chunks
 
-    def _static_response(self, path: str) -> Response | None:
+    def _build_static_response(self, path: str) -> Response | None:
         """Return the style, the OpenAPI document or robots.txt; None for any other path."""
         if path == f"/{STYLE[0]}.css":
             return Response(
@@ -442,7 +443,7 @@ class Pages:
             return Response(200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /*?\n", "")
         return None
 
-    def _error_response(self, request: Request, error: "_HttpError") -> Response:
+    def _build_error_response(self, request: Request, error: "_HttpError") -> Response:
         page = build_error_page(request.path, error.status, str(error))
         content_type, render = FORMATS[".json" if request.extension in (".json", ".jsonl") else ""]
         return Response(
@@ -481,7 +482,7 @@ def _build_in_worker(pages: Pages, head: Head, request: Request) -> Response | E
     return pages._build_response(head, request)
 
 
-_opened: Ledger | None = None
+_opened: Ledger | None = None  # the ledger that this worker process has opened
 
 
 class _HttpError(Exception):
@@ -542,7 +543,7 @@ def _parse_query(raw: bytes, path: PagePath) -> tuple[tuple[str, str], ...]:
     if len(raw) > ADDRESS_MAX:
         raise _HttpError(414, f"The query after the ? can have at most {ADDRESS_MAX:,} bytes.")
     try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=PARAMETERS_MAX, errors="strict")
     except ValueError:
         raise _HttpError(400, "The query after the ? cannot be read; write it as NAME=VALUE&NAME=VALUE.") from None
     parameters: dict[str, list[str]] = {name: [] for name in list_parameters(path)}
@@ -571,9 +572,10 @@ def serve_pages(pages: Pages, host: str, port: int, on_listening: Callable[[int]
         listener.bind((host, port))
         listener.listen()
     except OSError as error:
-        raise StoreUnavailable(f"{host}:{port}: {error.strerror}", "unreachable") from None
+        message = f"cannot listen on {host}:{port}: {error.strerror}; choose another --port or --host"
+        raise StoreUnavailable(message, "unreachable") from None
     on_listening(listener.getsockname()[1])
-    sys.setswitchinterval(SWITCH_S)
+    sys.setswitchinterval(SWITCH_SECONDS)
     settings = uvicorn.Config(
         pages,
         log_level="warning",

@@ -33,7 +33,7 @@ from ratings_ledger.web.visits import Visit
 MANIFEST = "MANIFEST.json"
 GAMES_PATH = ("games",)  # prefix of the pages of games and their clocks
 CHOOSE_FOLDER = "choose an empty or new folder"
-# the size of a unit of work, in pages of other kinds or in game pages, which take a twentieth of the time
+# the size of a unit of work: in pages other than those of games, and in game pages, which take a twentieth of the time
 UNIT_PAGES, UNIT_GAMES = 10, 200
 FORKING_GAMES = 1_000  # with this much work, measured in game pages, several processes are faster
 
@@ -322,26 +322,29 @@ def _remove_empty_folders(folder: Path, path: Path) -> None:
 def _write_file(root: Path, name: str, content: bytes) -> None:
     """Write a file so that a reader sees either the old or the new content.
 
-    A new file is written in place, because no page links to it yet. An existing file is replaced by a temporary file.
+    A new file is written in place, because no page links to it yet. An existing file is replaced with a temporary file.
     """
-    with _open_folder(root, name) as (folder, base_name):
+    with _open_folder(root, name) as (descriptor, base_name):
         with suppress(FileExistsError):
-            _write_new(root / name, base_name, folder, content)
+            _write_new(root / name, base_name, descriptor, content)
             return
         temporary = f".{base_name[:100]}.new"
         with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        _write_new(root / name, temporary, folder, content)
-        os.replace(temporary, base_name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.unlink(temporary, dir_fd=descriptor)
+        _write_new(root / name, temporary, descriptor, content)
+        os.replace(temporary, base_name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
 
 
-def _write_new(path: Path, name: str, folder: int, content: bytes) -> None:
+def _write_new(path: Path, name: str, descriptor: int, content: bytes) -> None:
+    """Write a new file of this name into the folder with this descriptor. Raises `OSError`, which names the path."""
     try:  # O_EXCL keeps an existing file and follows no link
-        file = os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder), "wb")
+        file = os.fdopen(
+            os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=descriptor), "wb"
+        )
     except OSError as error:
         error.filename = str(path)
         raise
-    with name_file_in_errors(path), _remove_on_error(name, folder), file:
+    with name_file_in_errors(path), _remove_on_error(name, descriptor), file:
         file.write(content)
 
 
@@ -354,30 +357,33 @@ def _open_folder(root: Path, name: str) -> Iterator[tuple[int, str]]:
     Raises `BadArgument` for a link or a file in the way.
     """
     *parts, base_name = name.split("/")
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for depth, part in enumerate(parts, 1):
             with suppress(FileExistsError):
-                os.mkdir(part, dir_fd=folder)
+                os.mkdir(part, dir_fd=descriptor)
             try:
-                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
             except NotADirectoryError:
                 obstacle = root.joinpath(*parts[:depth])
                 remedy = f"remove it: rm {shlex.quote(str(obstacle))}"
                 raise BadArgument(f"{obstacle} is a link or a file where pages belong; {remedy}", "folder") from None
-            os.close(folder)
-            folder = inner
-        yield folder, base_name
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor, base_name
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 @contextmanager
-def _remove_on_error(path: str | Path, folder: int | None = None) -> Iterator[None]:
-    """Remove a file that cannot be written completely, because every later run would refuse half a manifest."""
+def _remove_on_error(path: str | Path, descriptor: int | None = None) -> Iterator[None]:
+    """Remove a file that cannot be written completely, because every later run would refuse half a manifest.
+
+    With a descriptor, the path is relative to its folder.
+    """
     try:
         yield
     except OSError:
         with suppress(OSError):
-            os.unlink(path, dir_fd=folder)
+            os.unlink(path, dir_fd=descriptor)
         raise
