@@ -45,7 +45,7 @@ def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
         raise
 
 
-def cache_folder() -> str | None:
+def find_cache_folder() -> str | None:
     """Return the folder of all caches, or None if the account has no home folder.
 
     The folder may be deleted at any time.

@@ -28,7 +28,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.ledger.events.revisions import RevisedGame, live_game
+from ratings_ledger.ledger.events.revisions import RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.corrections import (
     RequestedChanges,
@@ -136,7 +136,7 @@ def correct(  # long, because each option is a parameter
         raise click.UsageError("name a GAME, or many games with --file")
     new_time = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
     with context.ledger.reading() as connection:
-        game = live_game((log := Log(connection)).about(f"game:{game_id}"))
+        game = apply_revisions((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.suggest_similar("game", game_id) if game is None else ""
         people = read_identities(connection)
         needs_ids = partners or has_result or any(":" in cell for cell in players)

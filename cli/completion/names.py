@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import zlib
 
-from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_own
+from ratings_ledger.ledger.own_files import find_cache_folder, is_own_folder, open_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _find_path(db: str) -> str | None:
     """Return the path of the file for a ledger, named by a hash of the resolved path or the URL without secrets."""
     import hashlib
 
-    folder = cache_folder()
+    folder = find_cache_folder()
     if folder is None:
         return None
     scheme, separator, address = db.partition("://")

@@ -94,8 +94,8 @@ class RevisedGame(NamedTuple):
     last: KnownEvent
 
 
-def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
-    """Return a game after the events about it, given in order; None if no event records it."""
+def apply_revisions(history: Iterable[KnownEvent]) -> RevisedGame | None:
+    """Apply the events about a game, in order. Return the game, or None if no event records it."""
     game = None
     for event in history:
         if event.type == "game.recorded":
@@ -114,7 +114,7 @@ def live_games(candidates: Iterable[KnownEvent], events: EventLookup) -> Iterato
     """Yield the current state of the games that the candidates record or correct, without voided ones."""
     recorded = (event for event in candidates if event.type in ("game.recorded", "game.corrected"))
     for game_id in dict.fromkeys(event.data["game_id"] for event in recorded):
-        game = live_game(events.about(f"game:{game_id}"))
+        game = apply_revisions(events.about(f"game:{game_id}"))
         if game is not None and not game.voided:
             yield game
 
@@ -132,7 +132,7 @@ def find_superseded(
     if type_name not in SUPERSEDING:
         return None, None
     name = data["game_id"]
-    game = live_game(events.about(f"game:{name}"))
+    game = apply_revisions(events.about(f"game:{name}"))
     if game is None:
         hint = events.suggest_similar("game", name)
         raise Refused("game-unknown", f"no game {quote(name)} is recorded; see: ratings games{hint}")

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import count_seats
-from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, live_game
+from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, to_canonical_content
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
@@ -59,7 +59,7 @@ def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) ->
             continue
         if first_lines.setdefault(game_id, number) != number:
             continue
-        game = live_game(log.about(f"game:{game_id}"))
+        game = apply_revisions(log.about(f"game:{game_id}"))
         _add_void(requested, game_id, game, reason=reason, decided_at=decided_at, file=file, line=number)
     if not first_lines and not requested.items:
         raise Refused("empty-file", f"{file} contains no game; write one game_id per line")
@@ -78,7 +78,7 @@ def void_batches(connection: Connection, name: str, reason: str, decided_at: int
             for event in read_known_events(row for row in page if '"type":"game.recorded"' in row[1]):
                 if event.type == "game.recorded":
                     subject = f"game:{event.data['game_id']}"
-                    game = live_game(log.about(subject) if subject in changed else [event])
+                    game = apply_revisions(log.about(subject) if subject in changed else [event])
                     assert game is not None
                     _add_void(requested, event.data["game_id"], game, reason=reason, decided_at=decided_at)
     return requested
@@ -146,7 +146,7 @@ def _add_correction(
     event = item.event
     assert isinstance(event, dict)
     game_id = to_nfc(event["data"]["game_id"])
-    if (game := live_game(log.about(f"game:{game_id}"))) is None:
+    if (game := apply_revisions(log.about(f"game:{game_id}"))) is None:
         message = f"no game {quote(game_id)} is recorded; to add new games run: ratings import FILE"
         requested.items.append(Rejection("game-unknown", message, item.file, item.line))
         return

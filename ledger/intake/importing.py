@@ -277,7 +277,7 @@ class FileIntake(Intake):
     def _count_stored(self, chunk: Sequence[WaitingDraft], appended: AppendResult) -> None:
         super()._count_stored(chunk, appended)
         if self._has_batches:
-            fresh = [index for index in range(len(chunk)) if index not in appended.known]
+            fresh = [index for index in range(len(chunk)) if index not in appended.existing_indices]
             first = appended.head.position - appended.appended + 1
             self._ranges = {} if self._is_last else self._extend_ranges(chunk, first, fresh)
 

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
 from ratings_ledger.ledger.events.records import build_record, fits_at_any_position
-from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, live_game
+from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, apply_revisions
 from ratings_ledger.ledger.events.types import TYPES, Draft, make_default_id
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parse_entry
@@ -492,7 +492,7 @@ class Intake:
         """Return the void of the game that a draft records again, or None if the game is live."""
         if draft.type != "game.recorded" or draft.subject not in self._changed:
             return None
-        game = live_game(Log(self._connection).about(draft.subject))
+        game = apply_revisions(Log(self._connection).about(draft.subject))
         return game.last if game is not None and game.voided else None
 
     def _count_existing(self, item: Item, draft: Draft) -> None:
@@ -619,7 +619,7 @@ class Intake:
     def _count_stored(self, chunk: Sequence[WaitingDraft], appended: AppendResult) -> None:
         """Count the events of a chunk that the log holds now."""
         for index, waiting in enumerate(chunk):
-            self._on_stored(waiting.line, waiting.draft.event_id, index not in appended.known)
+            self._on_stored(waiting.line, waiting.draft.event_id, index not in appended.existing_indices)
         self._validator.checked_head = appended.head.position
         self.result.appended += appended.appended
         self.result.existing += appended.existing

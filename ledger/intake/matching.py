@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
-from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, live_game
+from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import Block, ParsedItem
@@ -271,10 +271,10 @@ def _build_game(
 ) -> ImportedGame:
     """Build a game from its events; with `ranges`, its base state includes only the decisions in these ranges."""
     later = decisions.get(event.data["game_id"], [])
-    now = base = live_game([event, *later])
+    now = base = apply_revisions([event, *later])
     if ranges is not None:
         imported = [decision for decision in later if ranges.find_import(decision.position or 0) is not None]
-        base = now if len(imported) == len(later) else live_game([event, *imported])
+        base = now if len(imported) == len(later) else apply_revisions([event, *imported])
     assert now is not None
     assert base is not None
     return ImportedGame(event.position or 0, base, describe_likeness(base.data, base.occurred_at, people), now)
@@ -476,7 +476,7 @@ class DayNumbers:
     def _find_current_game(self, first: KnownEvent) -> RevisedGame:
         """Return the current state of a game."""
         subject = f"game:{first.data['game_id']}"
-        game = live_game(Log(self._connection).about(subject) if subject in self._changed else [first])
+        game = apply_revisions(Log(self._connection).about(subject) if subject in self._changed else [first])
         assert game is not None
         return game
 

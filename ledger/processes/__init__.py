@@ -1,1 +1,1 @@
-"""Other processes: forked workers, and whether a given process is still there."""
+"""Run work in forked processes, recognise running processes, and respect memory limits."""

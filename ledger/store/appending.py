@@ -59,18 +59,18 @@ Recheck = Callable[[Connection, Head, FreshDrafts], list[tuple[int, Rejection]]]
 class AppendResult(NamedTuple):
     """The result of an append. If any draft was refused, nothing was appended.
 
-    appended    the number of appended drafts
-    existing    the number of drafts that the log already held
-    refused     (index, refusal) of each refused draft
-    head        the head of the log after the append
-    known       the indices of the drafts that the log already held; empty if any draft was refused
+    appended          the number of appended drafts
+    existing          the number of drafts that the log already held
+    refused           (index, refusal) of each refused draft
+    head              the head of the log after the append
+    existing_indices  the indices of the drafts that the log already held; empty if any draft was refused
     """
 
     appended: int
     existing: int
     refused: list[tuple[int, Rejection]]
     head: Head
-    known: frozenset[int] = frozenset()
+    existing_indices: frozenset[int] = frozenset()
 
 
 def find_existing(
@@ -210,18 +210,18 @@ def _has_equal_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> boo
     )
 
 
-def choose_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
+def choose_recorded_at(previous_head: Head, clock: Clock, ignore_clock: bool) -> int:
     """Return the time for the next record: now, or the head's time if that is later.
 
     Raises `ClockBehind` if the head's time is much later, except with `ignore_clock`.
     """
     now = clock()
-    if is_ahead(before.recorded_at, now) and not ignore_clock:
+    if is_ahead(previous_head.recorded_at, now) and not ignore_clock:
         raise ClockBehind(
-            f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
-            f"{format_instant(now)}; set the clock, or pass --ignore-clock to record with the time of the last event"
+            f"the last event was recorded at {format_instant(previous_head.recorded_at)}, but this machine's clock "
+            f"says {format_instant(now)}; set the clock, or pass --ignore-clock to record with the last event's time"
         )
-    return max(now, before.recorded_at)
+    return max(now, previous_head.recorded_at)
 
 
 # eight parameters: a caller passes only the checks that it needs
@@ -263,32 +263,32 @@ def append(
     with collect_rarely(), ledger.writing("writer", appends=True) as connection:
         # the query that reads the head also looks up the names of a small batch
         is_small = len(drafts) <= LOOKUP_SIZE
-        before, named_events = lock_and_read_head(connection, list_unique_names(drafts) if is_small else ())
-        known = (
+        previous_head, named_events = lock_and_read_head(connection, list_unique_names(drafts) if is_small else ())
+        existing = (
             {}
-            if before.position == absent_at
+            if previous_head.position == absent_at
             else find_existing(connection, drafts, named_events=named_events if is_small else None)
         )
-        refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
-        fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
-        after = before
+        refused = [(index, rejection) for index, rejection in existing.items() if rejection is not None]
+        fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in existing]
+        new_head = previous_head
         if fresh and not refused and recheck is not None:
-            refused = recheck(connection, before, fresh)
+            refused = recheck(connection, previous_head, fresh)
         if (fresh or build_last is not None) and not refused:
-            recorded_at = choose_recorded_at(before, clock, ignore_clock)
+            recorded_at = choose_recorded_at(previous_head, clock, ignore_clock)
             supersedes, refused = _resolve_superseded(
-                Log(connection), fresh, first_position=before.position + 1, recorded_at=recorded_at, by=by
+                Log(connection), fresh, first_position=previous_head.position + 1, recorded_at=recorded_at, by=by
             )
         if refused:
-            return AppendResult(0, [*known.values()].count(None), refused, before)
+            return AppendResult(0, [*existing.values()].count(None), refused, previous_head)
         last_drafts: list[tuple[int, Draft]] = []
         if build_last is not None:
-            built = build_last(before.position + 1, [index for index, _ in fresh], recorded_at)
+            built = build_last(previous_head.position + 1, [index for index, _ in fresh], recorded_at)
             last_drafts = list(enumerate(built, len(drafts)))
         if new_drafts := [*fresh, *last_drafts]:
-            rows = _build_rows(new_drafts, before, recorded_at=recorded_at, by=by, supersedes=supersedes)
-            after = insert_event_rows(connection, _build_ahead(rows), before)
-    return AppendResult(len(fresh), len(known), [], after, frozenset(known))
+            rows = _build_rows(new_drafts, previous_head, recorded_at=recorded_at, by=by, supersedes=supersedes)
+            new_head = insert_event_rows(connection, _build_ahead(rows), previous_head)
+    return AppendResult(len(fresh), len(existing), [], new_head, frozenset(existing))
 
 
 def _append_one(
@@ -346,11 +346,11 @@ def _find_superseded_id(events: EventLookup, draft: Draft) -> str | None:
 
 
 def _build_rows(
-    fresh: FreshDrafts, before: Head, *, recorded_at: int, by: str, supersedes: Mapping[int, str]
+    fresh: FreshDrafts, previous_head: Head, *, recorded_at: int, by: str, supersedes: Mapping[int, str]
 ) -> Iterator[EventRow]:
-    """Yield the rows of the drafts, which follow the head `before`."""
-    chain = before.chain_hash
-    for position, (index, draft) in enumerate(fresh, before.position + 1):
+    """Yield the rows of the drafts, which follow the head `previous_head`."""
+    chain = previous_head.chain_hash
+    for position, (index, draft) in enumerate(fresh, previous_head.position + 1):
         recorded_by, superseded = draft.by or by, supersedes.get(index)
         record = build_record(draft, position, recorded_at, recorded_by, superseded)
         leaf = leaf_hash(record)
@@ -385,12 +385,12 @@ def _build_ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
             block = next_block.result()
 
 
-def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: Head) -> Head:
-    """Insert rows that follow the head `before`, and return the new head. The caller holds the append lock.
+def insert_event_rows(connection: Connection, rows: Iterable[EventRow], previous_head: Head) -> Head:
+    """Insert rows that follow the head `previous_head`, and return the new head. The caller holds the append lock.
 
     Raises `StoreDamaged` unless the store then holds all rows, so that only stored rows are acknowledged.
     """
-    last = before
+    last = previous_head
 
     def track_last() -> Iterator[EventRow]:
         nonlocal last
@@ -400,8 +400,9 @@ def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: 
 
     with open_driver_cursor(connection) as cursor:
         dialect_of(connection).insert(cursor, events.name, EventRow._fields, track_last())
-    appended_count = select(func.count()).where(events.c.position > before.position)
-    if head(connection) != last or connection.execute(appended_count).scalar_one() != last.position - before.position:
+    count_query = select(func.count()).where(events.c.position > previous_head.position)
+    expected_count = last.position - previous_head.position
+    if head(connection) != last or connection.execute(count_query).scalar_one() != expected_count:
         raise StoreDamaged(NOT_STORED)
     return last
 

@@ -38,7 +38,7 @@ class ConnectionSource(Protocol):
     def reading(self, role: str | None = None) -> AbstractContextManager[Connection]:
         """Provide a connection on which each statement is its own transaction, for the work of a role."""
 
-    def driving(self) -> AbstractContextManager[Any]:
+    def borrow_driver(self) -> AbstractContextManager[Any]:
         """Provide the driver's own connection, outside any transaction."""
 
 

@@ -72,7 +72,7 @@ class Ledger:
             yield connection
 
     @contextmanager
-    def driving(self) -> Iterator[Any]:
+    def borrow_driver(self) -> Iterator[Any]:
         """Provide the driver's own connection, outside any transaction, for repeatedly appending single events.
 
         A ledger that keeps its connections open keeps one outside the pool for this, because the pool is slow.

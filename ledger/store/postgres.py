@@ -351,7 +351,7 @@ def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) ->
     from psycopg.errors import InvalidSqlStatementName
 
     arguments = values()
-    with ledger.driving() as driver:
+    with ledger.borrow_driver() as driver:
         autocommit_before, driver.autocommit = driver.autocommit, True
         try:
             if not driver.can_append:

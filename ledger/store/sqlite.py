@@ -273,7 +273,7 @@ def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) ->
 
     `values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
     """
-    with ledger.driving() as driver:
+    with ledger.borrow_driver() as driver:
         driver.execute("BEGIN IMMEDIATE")
         try:
             refuse_unexpected_objects(driver)

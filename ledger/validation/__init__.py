@@ -1,1 +1,1 @@
-"""Whether an event fits those before it: revisions, identities, leagues, published lists, names."""
+"""Check a new event against the events before it: revisions, identities, leagues, published lists, names."""

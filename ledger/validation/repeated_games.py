@@ -11,7 +11,7 @@ from typing import Any
 
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, live_game
+from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, to_canonical_content
 from ratings_ledger.ledger.rejections import Rejection, csv_item, quote
 from ratings_ledger.ledger.validation.identities import Identities
@@ -28,7 +28,7 @@ def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conf
     """
     if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
         return conflict
-    game = live_game(log.about(draft.subject))
+    game = apply_revisions(log.about(draft.subject))
     if game is None:
         return conflict
     recorded, repeated = people.use_current_ids(game.data), people.use_current_ids(parse_object(draft.data.encode()))
@@ -46,7 +46,7 @@ def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conf
 
 def find_slip(log: EventLookup, people: Identities, draft: Draft) -> tuple[str, str] | None:
     """Return (draft's name, recorded name) of a player if nothing else in the draft differs from the recorded game."""
-    game = live_game(log.about(draft.subject))
+    game = apply_revisions(log.about(draft.subject))
     if game is None or game.voided or not is_same_time(draft.occurred_at, game.occurred_at):
         return None
     recorded, repeated = people.use_current_ids(game.data), people.use_current_ids(parse_object(draft.data.encode()))
@@ -75,7 +75,7 @@ def is_same_time(stated: int, recorded: int) -> bool:
 
 def is_on_other_day(log: EventLookup, draft: Draft) -> bool:
     """Tell whether the recorded game with a draft's id was played on another day, in UTC."""
-    game = live_game(log.about(draft.subject))
+    game = apply_revisions(log.about(draft.subject))
     return game is not None and _format_day(game.occurred_at) != _format_day(draft.occurred_at)
 
 

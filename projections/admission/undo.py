@@ -14,9 +14,9 @@ from ratings_ledger.ledger.events.revisions import (
     GAME_EVENTS,
     KnownEvent,
     RevisedGame,
+    apply_revisions,
     find_root,
     is_live,
-    live_game,
     successors,
 )
 from ratings_ledger.ledger.events.types import to_canonical_content
@@ -149,8 +149,8 @@ class _UndoPlanner:
         """Add the events that restore a game to its state before the changeset."""
         history = self._log.about(subject)
         own_indexes = [number for number, event in enumerate(history) if self._changeset.has(event.position)]
-        before, after = live_game(history[: own_indexes[0]]), live_game(history[: own_indexes[-1] + 1])
-        current = live_game(history)
+        before, after = apply_revisions(history[: own_indexes[0]]), apply_revisions(history[: own_indexes[-1] + 1])
+        current = apply_revisions(history)
         assert after is not None
         assert current is not None
         target = current._replace(voided=True) if before is None else before

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import StoreDamaged, StoreUnavailable
-from ratings_ledger.ledger.own_files import cache_folder, refuse_other_accounts
+from ratings_ledger.ledger.own_files import find_cache_folder, refuse_other_accounts
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
     ledger_id,
@@ -114,7 +114,7 @@ def open_ledger_objects(ledger: Ledger, url: str | None) -> Objects:
     with ledger.reading() as connection:
         if url is not None:
             return open_object_store(f"{url.rstrip('/')}/{ledger_id(connection)}")
-        folder = cache_folder()
+        folder = find_cache_folder()
         if folder is None:
             raise StoreUnavailable("this account has no cache folder; pass --segments URL", "file")
         root = Path(folder) / name_cache_folder(connection)

@@ -34,7 +34,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.fields import NUMBER_NAME
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import STATUSES
-from ratings_ledger.ledger.own_files import cache_folder, is_own_folder, open_own, refuse_other_accounts
+from ratings_ledger.ledger.own_files import find_cache_folder, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import ledger_id, read_chain_hash
 from ratings_ledger.projections import arrays
@@ -369,7 +369,7 @@ def name_cache_folder(connection: Connection) -> str:
 
 def refuse_shared_cache(connection: Connection) -> None:
     """Raise `StoreUnavailable` if other accounts have any rights in the cache of a ledger."""
-    if (folder := cache_folder()) is not None:
+    if (folder := find_cache_folder()) is not None:
         refuse_other_accounts(Path(folder) / name_cache_folder(connection))
 
 
@@ -379,7 +379,7 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
     With `locked`, which means that the caller holds the lock, segments that do not match are deleted and logged. The
     caller then rebuilds them.
     """
-    ledger, folder = ledger_id(connection), cache_folder()
+    ledger, folder = ledger_id(connection), find_cache_folder()
     if folder is None or connection.get_execution_options().get("in_memory"):
         return None
     cache = Cache(Path(folder) / name_cache_folder(connection), ledger)

@@ -19,8 +19,8 @@ from ratings_ledger.ledger.events.revisions import (
     UNREADABLE,
     KnownEvent,
     RevisedGame,
+    apply_revisions,
     find_root,
-    live_game,
 )
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import csv_item
@@ -51,7 +51,7 @@ def describe_decision(before: Log, event: KnownEvent, times: TimeFormat, people:
         return _describe_withdrawal(before, event, times, people)
     if event.type not in GAME_EVENTS:
         return TYPE_PREFIXES.get(event.type, "") + describe_event(event.type, data, times)
-    game = live_game(before.about(f"game:{data['game_id']}"))
+    game = apply_revisions(before.about(f"game:{data['game_id']}"))
     if game is None:
         return str(data["game_id"])
     if event.type == "game.corrected":

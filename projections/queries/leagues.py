@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import LedgerError, Unknown
-from ratings_ledger.ledger.events.revisions import live_game
+from ratings_ledger.ledger.events.revisions import apply_revisions
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, read_known_events, read_live, read_records
 from ratings_ledger.ledger.validation.identities import read_identities
@@ -155,7 +155,7 @@ def _require_league(log: Log, name: str) -> League:
 
 def _find_end(log: Log, game_id: str, until: datetime | None) -> datetime | None:
     """Return the time at which a game ended; None if it was voided or not played by `until`."""
-    game = live_game(log.about(f"game:{game_id}"))
+    game = apply_revisions(log.about(f"game:{game_id}"))
     end = None if game is None or game.voided else to_datetime(game.occurred_at)
     return None if end is None or (until is not None and end > until) else end
 

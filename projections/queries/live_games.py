@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, apply_revisions
 from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.ledger.store.log import Log, read_records_at
 from ratings_ledger.ledger.validation.identities import read_identities
@@ -54,7 +54,7 @@ class LiveGames:
             if any(type_member in record for type_member in TYPES_WITHOUT_GAME)
         ]
         events = Log(connection, until)
-        live_games = (live_game(events.about(f"game:{game_id}")) for game_id in game_ids)
+        live_games = (apply_revisions(events.about(f"game:{game_id}")) for game_id in game_ids)
         self._games = {
             game_id: game.data for game_id, game in zip(game_ids, live_games, strict=True) if game is not None
         }
@@ -85,7 +85,7 @@ def _replace_players_by_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, A
 
 def read_live_game(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
     """Return the data of a game as recorded or last corrected; empty for an unknown game."""
-    game = live_game(Log(connection, facts.position).about(f"game:{game_id}"))
+    game = apply_revisions(Log(connection, facts.position).about(f"game:{game_id}"))
     return {} if game is None else game.data
 
 

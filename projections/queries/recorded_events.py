@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import dump_text
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, live_game, successors
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, apply_revisions, successors
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
@@ -156,7 +156,7 @@ def _load_changed_games(connection: Connection, until: int) -> dict[str, Recorde
         ):
             game_id = event.data["game_id"]
             history = [] if game_id in games else Log(connection, until).about(f"game:{game_id}")
-            if (game := live_game(history)) is not None:
+            if (game := apply_revisions(history)) is not None:
                 voided = True if game.voided else ABSENT
                 games[game_id] = RecordedGame(
                     history[0].position or 0, to_datetime(game.occurred_at), game.data, voided

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, apply_revisions
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import Log, find_changed_games, read_valid_events
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
@@ -99,7 +99,7 @@ def _load_game_states(connection: Connection, facts: Facts, position: int) -> It
         row = facts.rows.get(subject.removeprefix("game:"), first_new_row)
         if row < first_new_row:
             yield GameState(facts, row)
-            if (game := live_game(earlier_log.about(subject))) is not None:
+            if (game := apply_revisions(earlier_log.about(subject))) is not None:
                 yield GameState(build_game_facts(game.occurred_at, game.data), 0)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.events.revisions import live_game
+from ratings_ledger.ledger.events.revisions import apply_revisions
 from ratings_ledger.ledger.store.log import Log, read_known_event, read_records_at
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.projections.facts.columns import Facts
@@ -168,7 +168,7 @@ def _read_games(connection: Connection, facts: Facts, rows: list[int], people: I
 
 def _load_current_data(connection: Connection, until: int, game_id: str) -> dict[str, Any]:
     """Return the current data of a corrected game."""
-    game = live_game(Log(connection, until).about(f"game:{game_id}"))
+    game = apply_revisions(Log(connection, until).about(f"game:{game_id}"))
     assert game is not None
     return game.data
 

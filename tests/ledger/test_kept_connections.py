@@ -41,7 +41,7 @@ def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
     """A process that is forked while a ledger is kept open inherits none of its connections."""
     create_ledger(url := f"sqlite:///{tmp_path / 'ratings.db'}")
     ledger = open_ledger(url, keep_open=True)
-    with ledger.driving():
+    with ledger.borrow_driver():
         pass
     with ledger.reading() as connection:
         head(connection)
@@ -111,12 +111,12 @@ def test_appends_go_to_the_new_file(tmp_path: Path) -> None:
     for name in ("ratings.db", "backup.db"):
         rl.create(tmp_path / name).close()
     ledger = open_ledger(str(tmp_path / "ratings.db"), keep_open=True)
-    with ledger.driving() as first:
+    with ledger.borrow_driver() as first:
         pass
-    with ledger.driving() as second:
+    with ledger.borrow_driver() as second:
         assert second is first
     (tmp_path / "backup.db").replace(tmp_path / "ratings.db")
-    with ledger.driving() as third:
+    with ledger.borrow_driver() as third:
         assert third is not first
         assert third.execute("SELECT count(*) FROM events").fetchone() == (0,)
     ledger.close()
