@@ -73,10 +73,10 @@ def fill(url: str, events: Iterable[dict[str, Any]], batch: int = 1_000) -> Ledg
     return ledger
 
 
-def load_facts(source: Source, known_at: int | None = None, *, cached: bool = True) -> Facts:
+def load_facts(source: Source, known_at: int | None = None, *, cached: bool = True, lazily: bool = False) -> Facts:
     """Return the facts of a ledger as known at a position, from the cache of columns or from the log alone."""
     with _read(source) as connection:
-        return decode(connection, known_at, cached=cached)
+        return decode(connection, known_at, cached=cached, lazily=lazily)
 
 
 def load_ladders(

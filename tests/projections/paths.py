@@ -10,7 +10,9 @@ from thresholds import set_thresholds
 from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts, find_optional_column
 from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay import trace_cache
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.replay.trace import Trace
 
 NEVER = 10**9
 
@@ -101,3 +103,8 @@ def _iterate_digests(facts: Facts, as_of: int | None) -> Iterator[tuple[str, str
                 yield name, ladders.rank_stream(stream).digest
             except RuleFailure as problem:
                 yield name, problem.describe(facts)
+
+
+def find_cached_trace(facts: Facts, ladder: str) -> Trace | None:
+    """Return the trace of a ladder from the cache, continued if games have been added; None if it is unusable."""
+    return trace_cache.find_trace(facts, ladder, facts.versions_of(ladder))

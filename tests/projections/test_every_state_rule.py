@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
-from paths import compute_digests, set_paths
+from histories import load_facts, load_ladders
+from own_rules import compile_every_rule, forbid_compiling
+from paths import compute_digests, find_cached_trace, set_paths
 from state_systems import SYSTEMS, draw_history
 from thresholds import set_thresholds
 from time_ledgers import enter
@@ -19,13 +21,6 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation, trace_cache
-from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.replay.trace_cache import find_trace
 from ratings_ledger.projections.stored.computing import compute, plan
 from tests.builders import Event
 from tests.ledgers import run_command
@@ -49,20 +44,21 @@ def ledger(rounds: int, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 
 
 @pytest.fixture(scope="module")
-def plain_facts(ledger: Ledger) -> Facts:
+def plain_facts(ledger: Ledger) -> Any:
     """The facts of the ledger as decoded from the log."""
     return load_facts(ledger, cached=False)
 
 
 @pytest.fixture(scope="module")
-def expected(plain_facts: Facts) -> Answers:
+def expected(plain_facts: Any) -> Answers:
     """The digests of all ladders, interpreted; every rule has some, and none of them fails."""
-    with compiling.force_interpreted():
+    with pytest.MonkeyPatch.context() as patch:
+        forbid_compiling(patch)
         digests = compute_digests(plain_facts)
     assert {ladder.split("/")[0] for ladder in digests} == {*SYSTEMS}
     assert all(digest.startswith("sha256:") for digest in digests.values()), digests
     by_period = {name for name, (_, _, more) in SYSTEMS.items() if more.get("period", "event") != "event"}
-    streams_by_ruleset = {name: Ladders(plain_facts).streams(name).values() for name in by_period}
+    streams_by_ruleset = {name: load_ladders(plain_facts).streams(name).values() for name in by_period}
     open_games = {
         name: sum(len(stream.open_rows) for stream in streams) for name, streams in streams_by_ruleset.items()
     }
@@ -84,30 +80,24 @@ def record(ledger: Ledger, log: list[Event]) -> None:
     assert enter(ledger, log, lambda: now).rejected == []
 
 
-def load_facts(ledger: Ledger, position: int | None = None, **options: Any) -> Facts:
-    """Return the facts of a ledger."""
-    with ledger.reading() as connection:
-        return decode(connection, position, **options)
-
-
 def filter_digests(name: str, answers: Answers) -> Answers:
     """Return the digests of the ladders of one ruleset."""
     return {ladder: digest for ladder, digest in answers.items() if ladder.split("/")[0] == name}
 
 
-def replay_digests(name: str, ladders: Ladders) -> Answers:
+def replay_digests(name: str, ladders: Any) -> Answers:
     """Return the digests of the ladders of one ruleset from a new replay."""
     return {ladder: ladders.rank_stream(stream).digest for ladder, stream in ladders.streams(name).items()}
 
 
-def choose_instants(facts: Facts, count: int) -> list[int]:
+def choose_instants(facts: Any, count: int) -> list[int]:
     """Return `count` instants over the whole history: those of games, and shortly before them."""
     played = sorted(facts.occurred_at)
     step = max(1, len(played) // count)
     return [at - early for early, at in enumerate(played[::step])]
 
 
-def iterate_traces(name: str, ladders: Ladders) -> Iterator[Trace]:
+def iterate_traces(name: str, ladders: Any) -> Iterator[Any]:
     """Yield the traces of the ladders of one ruleset."""
     for ladder in ladders.streams(name):
         yield ladders.trace(ladder)
@@ -116,30 +106,31 @@ def iterate_traces(name: str, ladders: Ladders) -> Iterator[Trace]:
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_compiled_rules_have_the_same_states(
-    name: str, plain_facts: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch
+    name: str, plain_facts: Any, expected: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compiled rules have the digests, and the states before all games, of the interpreter."""
     pytest.importorskip("numba")
-    with compiling.force_interpreted():
-        interpreted = [*iterate_traces(name, Ladders(plain_facts))]
-    set_paths(monkeypatch, scanned=False, compiled=True)
-    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
-    assert replay_digests(name, Ladders(plain_facts)) == filter_digests(name, expected)
-    for compiled, trace in zip(iterate_traces(name, Ladders(plain_facts)), interpreted, strict=True):
+    with monkeypatch.context() as patch:
+        forbid_compiling(patch)
+        interpreted = [*iterate_traces(name, load_ladders(plain_facts))]
+    compile_every_rule(monkeypatch)
+    assert replay_digests(name, load_ladders(plain_facts)) == filter_digests(name, expected)
+    for compiled, trace in zip(iterate_traces(name, load_ladders(plain_facts)), interpreted, strict=True):
         assert compiled.has_same_results(trace)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_cuts_at_any_instant_equal_replays_to_it(name: str, plain_facts: Facts, ledger: Ledger, rounds: int) -> None:
+def test_cuts_at_any_instant_equal_replays_to_it(name: str, plain_facts: Any, ledger: Ledger, rounds: int) -> None:
     """At many instants, a longer replay that is cut equals a shorter replay."""
-    whole, distinct_digests = Ladders(plain_facts), set[str]()
+    whole, distinct_digests = load_ladders(plain_facts), set[str]()
     whole.streams(name)
     for at in choose_instants(plain_facts, 12 if rounds == ROUNDS else 60):
-        digests_at = replay_digests(name, Ladders(plain_facts, at))
+        digests_at = replay_digests(name, load_ladders(plain_facts, at))
         assert replay_digests(name, whole.at(at)) == digests_at
         for ladder, trace in ((ladder, whole.trace(ladder)) for ladder in digests_at):
             cut = trace.truncate(*trace.count_before(plain_facts, (at + 1, 0))).apply_versions_until(at)
-            assert [*map(list, cut.states)] == [*map(list, Ladders(plain_facts, at).trace(ladder).states)], (ladder, at)
+            states = load_ladders(plain_facts, at).trace(ladder).states
+            assert [*map(list, cut.states)] == [*map(list, states)], (ladder, at)
         distinct_digests |= {*digests_at.values()}
     assert len(distinct_digests) > 4
 
@@ -164,8 +155,7 @@ def test_open_ledgers_and_cached_traces_are_continued(
 ) -> None:
     """As a history grows piece by piece, an open ledger, cached traces and a replay from the beginning agree."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
+    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     url, log = str(tmp_path / "ratings.db"), draw_history(seed, rounds)
     begin = next(number for number, event in enumerate(log) if event["type"] == "game.recorded") + 60
@@ -175,23 +165,21 @@ def test_open_ledgers_and_cached_traces_are_continued(
         for low in range(begin, len(log), 17):
             record(writer, log[low : low + 17])
             snapshot, cached = ledger.at(), load_facts(writer)
-            plain_ladders = Ladders(load_facts(writer, cached=False))
+            plain_ladders = load_ladders(writer, cached=False)
             for name in SYSTEMS:
                 replayed = replay_digests(name, plain_ladders)
                 assert {ladder: snapshot.standings(ladder).digest for ladder in replayed} == replayed
                 for ladder in replayed:
-                    trace = find_trace(cached, ladder, cached.rulesets[name])
-                    assert trace is None or trace.join_parts().has_same_results(plain_ladders.trace(ladder)), ladder
+                    plain_trace, trace = plain_ladders.trace(ladder), find_cached_trace(cached, ladder)
+                    assert trace is None or trace.join_parts().has_same_results(plain_trace), ladder
                     continued |= {name} if trace is not None and trace.earlier is not None else set()
-                    assert Ladders(cached).trace(ladder).join_parts().has_same_results(plain_ladders.trace(ladder)), (
-                        ladder
-                    )
+                    assert load_ladders(cached).trace(ladder).join_parts().has_same_results(plain_trace), ladder
     assert continued == CONTINUABLE
 
 
 @pytest.mark.slow_cases
 def test_earlier_positions_equal_replays_of_the_log_until_then(
-    ledger: Ledger, plain_facts: Facts, expected: Answers
+    ledger: Ledger, plain_facts: Any, expected: Answers
 ) -> None:
     """At earlier positions every ladder equals a replay of the log until then, and differs from the present one."""
     differing_rulesets = set[str]()
@@ -208,13 +196,13 @@ def test_earlier_positions_equal_replays_of_the_log_until_then(
 
 @pytest.mark.slow_cases
 def test_processes_and_clusters_compute_the_same(
-    ledger: Ledger, plain_facts: Facts, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ledger: Ledger, plain_facts: Any, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """One process, two processes, and a cluster with small pieces of the log compute the same standings."""
     alone = rank_in_one_process(plain_facts)
     assert {ladder: built.digest for ladder, built in alone.items()} == expected
     set_thresholds(monkeypatch, forking_cost=0)
-    ladders = Ladders(plain_facts)
+    ladders = load_ladders(plain_facts)
     assert {built.ladder: built for built in compute(ladders, plan(ladders), cores=2)} == alone
     for window in (None, 3):
         shrink_pieces(monkeypatch, 40, 5, 20, window)
