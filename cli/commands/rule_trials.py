@@ -11,7 +11,7 @@ from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
 from ratings_ledger.projections.admission.trials import SEED, describe_trial, try_rule
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, find_contested_rules
-from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
+from ratings_ledger.projections.rulesets.ruleset_sources import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
 from ratings_ledger.projections.stored.rule_processes import describe_lost_process
 

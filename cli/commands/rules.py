@@ -57,7 +57,7 @@ from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.queries.ruleset_states import list_shipped
 from ratings_ledger.projections.rulesets.registry import find_rule, rule_names
-from ratings_ledger.projections.rulesets.ruleset_files import read_file
+from ratings_ledger.projections.rulesets.ruleset_sources import read_file
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, find_shipped_text, shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import ELO, RulesetProblem
 

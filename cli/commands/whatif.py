@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.what_if import build_variants
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
-from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
+from ratings_ledger.projections.rulesets.ruleset_sources import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import NESTED_MAX, read_ruleset
 from ratings_ledger.projections.snapshot import Snapshot
 

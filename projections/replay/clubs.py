@@ -252,28 +252,6 @@ def _seat_clubs(people: Facts, scored: Seats, club_of_text: Any) -> Seats:
     return Seats(*(column[by_game_and_club] for column in (*scored[:5], clubs)))
 
 
-def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the classified place at each slot of a stream, 0 if not classified, and further places by slot.
-
-    Only a club that sums the points of its players has further places: the places of its other players.
-    """
-    if facts.club_games is None:
-        return list_classified_places(stream), {}
-    places, more_places, slot = list[int](), dict[int, list[int]](), 0
-    for game, row in enumerate(stream.rows):
-        takes_best = stream.versions[stream.version_indices[game]].ruleset.takes == "best"
-        for club in range(facts.start[row], facts.start[row] + facts.count[row]):
-            member_places = [member.place for member in facts.club_games.members_of(club)]
-            member_places = (
-                member_places[:1] if takes_best else sorted(place for place in member_places if place) or [0]
-            )
-            places.append(member_places[0])
-            if member_places[1:]:
-                more_places[slot] = member_places[1:]
-            slot += 1
-    return places, more_places
-
-
 # ------------------------------------------------------------------------------------------------ the rule of clubs
 
 
