@@ -56,7 +56,8 @@ def _emits(command: click.Command) -> bool:
         seen.add(name)
         nodes = [*ast.walk(functions[name])]
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        if names & {"emit"} or {node.attr for node in nodes if isinstance(node, ast.Attribute)} & {"enter", "report"}:
+        attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        if names & {"emit"} or attributes & {"append_and_report", "report"}:
             return True
         waiting += names & functions.keys() - seen
     return False
