@@ -150,6 +150,12 @@ SELECT l.ladder, l.ruleset, l.position, l.digest, s.rank, s.player, s.points_uni
 FROM live_ladders l LEFT JOIN live_standings s ON s.ladder = l.ladder ORDER BY l.ladder, s.ordinal"""
 
 
+def read_stored_rows(url: str) -> list[tuple[Any, ...]]:
+    """Return the stored standings as another program sees them."""
+    with closing(open_plain_connection(url)) as connection:
+        return list(connection.execute(STANDINGS_QUERY).fetchall())
+
+
 def check_generation(rows: list[tuple[Any, ...]]) -> int | None:
     """Check that rows of `STANDINGS_QUERY` belong to one generation, and return its position.
 

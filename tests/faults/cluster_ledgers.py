@@ -3,37 +3,27 @@
 import hashlib
 import json
 import logging
-import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from clusters import call_at_submission, keep_every_object
 from dask_clusters import PART_GAMES, WINDOW_GAMES
-from fault_helpers import STANDINGS_QUERY, build_decision, fork_child, open_plain_connection, wait_for_exits
+from fault_helpers import build_decision, fork_child, read_stored_rows, wait_for_exits
 from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster import coordinating, engines, task_runner
-from ratings_ledger.projections.stored import generations
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "elo-1.toml"
 CITIES, GIANT, GIANT_PERCENT = 399, "giant", 30
 PLAYERS = 300
-SWEEP = coordinating.sweep
-# the calls of a coordinator at which a test may kill it
-CALLS = {
-    "a result": (coordinating, "read_result"),
-    "the promotion": (generations, "promote"),
-    "the live generation": (generations, "read_live_generation"),
-}
 
 
 def create_many_ladders(ratings: Callable[..., Any], url: str, games: int) -> None:
@@ -111,20 +101,17 @@ class Coordinator:
 
         def run() -> None:
             with use_small_pieces(games) as patched:
-                submit = engines.DaskEngine.submit
-
-                def submitted(self_: engines.DaskEngine, *arguments: Any) -> Any:
-                    with open(self._folder / "submitted", "ab") as file:
-                        file.write(b"1")
-                    return submit(self_, *arguments)
-
-                patched.setattr(engines.DaskEngine, "submit", submitted)
+                call_at_submission(patched, self._count_submission)
                 patch(patched)
                 logging.getLogger().handlers.clear()  # the handlers of the tests keep warnings from standard error
                 result = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
                 (self._folder / "ended").write_text(json.dumps(result))
 
         self.process = fork_child(run)
+
+    def _count_submission(self) -> None:
+        with open(self._folder / "submitted", "ab") as file:
+            file.write(b"1")
 
     def wait(self) -> RebuildResult:
         """Wait for the end of the rebuild and return its result."""
@@ -162,49 +149,8 @@ def use_small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         set_thresholds(patch, segment_events=games // 4, sealed_page_events=games // 10, pack_games=games // 6)
         set_thresholds(patch, streamed_games=games // 4, part_games=PART_GAMES, window_games=WINDOW_GAMES)
-        patch.setattr(coordinating, "sweep", lambda cluster: None)
+        keep_every_object(patch)
         yield patch
-
-
-def sweep_after_rebuild(patch: pytest.MonkeyPatch) -> None:
-    """Make a coordinator delete old objects after its rebuild, which `use_small_pieces` prevents."""
-    patch.setattr(coordinating, "sweep", SWEEP)
-
-
-def kill_at_call(call: str, after: bool, nth: int = 1) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return a patch with which a coordinator kills itself at the nth of these `CALLS`, before or after it."""
-    module, name = CALLS[call]
-
-    def patch_function(patch: pytest.MonkeyPatch) -> None:
-        original, calls = getattr(module, name), []
-
-        def call_and_kill(*arguments: Any, **options: Any) -> Any:
-            calls.append(None)
-            result = original(*arguments, **options) if after or len(calls) < nth else None
-            if len(calls) == nth:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-        patch.setattr(module, name, call_and_kill)
-
-    return patch_function
-
-
-def submit_twice(patch: pytest.MonkeyPatch) -> None:
-    """Make a coordinator submit every task twice."""
-    submit = task_runner._TaskQueue._submit
-
-    def submit_both(*arguments: Any) -> None:
-        submit(*arguments)
-        submit(*arguments)
-
-    patch.setattr(task_runner._TaskQueue, "_submit", submit_both)
-
-
-def read_stored_rows(url: str) -> list[tuple[Any, ...]]:
-    """Return the stored standings as another program sees them."""
-    with closing(open_plain_connection(url)) as connection:
-        return list(connection.execute(STANDINGS_QUERY).fetchall())
 
 
 def digest_objects(objects: Path) -> dict[str, str]:

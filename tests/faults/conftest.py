@@ -10,10 +10,10 @@ from cluster_ledgers import (
     Rebuilding,
     create_many_ladders,
     digest_objects,
-    read_stored_rows,
     use_small_pieces,
 )
 from dask_clusters import LocalCluster, run_cluster
+from fault_helpers import read_stored_rows
 
 
 @pytest.fixture(scope="session")

@@ -21,13 +21,10 @@ from cluster_ledgers import (
     RebuildResult,
     digest_objects,
     find_objects_folder,
-    kill_at_call,
-    read_stored_rows,
-    submit_twice,
-    sweep_after_rebuild,
 )
+from clusters import kill_at_call, submit_twice, sweep_after_rebuild
 from dask_clusters import LocalCluster, build_fault, run_cluster
-from fault_helpers import take_rebuild_lock, wait_until
+from fault_helpers import read_stored_rows, take_rebuild_lock, wait_until
 from lengths import mark_long_values
 from rebuilds import act_before_promotion
 from thresholds import set_thresholds

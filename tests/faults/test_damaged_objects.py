@@ -12,10 +12,10 @@ from cluster_ledgers import (
     create_many_ladders,
     digest_objects,
     find_objects_folder,
-    read_stored_rows,
     use_small_pieces,
 )
 from dask_clusters import LocalCluster
+from fault_helpers import read_stored_rows
 from lengths import mark_long_values
 
 pytestmark = [

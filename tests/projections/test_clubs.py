@@ -15,7 +15,7 @@ import club_seasons
 import pytest
 from club_seasons import Race
 from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
-from histories import build_adjustment, build_ruleset_event, fill, load_facts, load_interpreted_trace, load_ladders
+from histories import build_adjustment, build_ruleset_event, fill, load_interpreted_trace, load_ladders
 from own_rules import compile_every_rule, load_built_in_rule, substitute_rule
 from thresholds import set_thresholds
 
@@ -175,10 +175,9 @@ def test_clusters_and_one_process_agree(
     """A cluster with short segments and packs has the rows, digests and changes of one process."""
     shrink_pieces(monkeypatch, events=9, games=4, pack=10, window=window)
     ledger = open_ledger(drawn.url)
-    facts = load_facts(ledger)
     with open_local_cluster(tmp_path) as cluster:
-        results = rank_on_cluster(ledger, cluster, facts.position)
-    assert results == rank_in_one_process(facts)
+        results = rank_on_cluster(ledger, cluster)
+    assert results == rank_in_one_process(ledger)
     assert {f"{takes}/2001" for takes in TAKES} <= results.keys()
 
 

@@ -1,29 +1,25 @@
 """Ledgers where more than its own games decides a ladder: a pack has all that decides it."""
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import build_game
-from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
+from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces, use_local_cluster
+from fault_helpers import read_stored_rows
 from histories import build_ruleset_event
 from kind_games import build_battle
 from ledgers import create_ledger
+from own_rules import find_shipped_text
 from time_ledgers import enter
 
-from ratings_ledger import Ruleset, Snapshot
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.rulesets.versions import read_shipped_texts
-from ratings_ledger.projections.stored.computing import compute, plan
 
 Event = dict[str, Any]
+Ratings = Callable[..., Any]
 ELO = {"start": 1000, "k_per_pair": 8, "scale": 400, "rounding": "pair"}
 TABLES = {"1": {"2": [3, 1]}, "2": {"2": [1, 3]}}
 MARCH = "2010-03-01"
@@ -93,10 +89,7 @@ CASES: dict[str, list[Event]] = {
         build_house_game("g1", "2010-01-01", "a b", city="berlin", **LEAGUE), build_adjustment("lg/bonn/L", "z"),
     ],
     "battles without losses": [
-        *(
-            {**rules} for rules in map(build_ruleset_event, read_shipped_texts())
-            if rules["data"]["id"] == "youplay-bluemax"
-        ),
+        build_ruleset_event(find_shipped_text("youplay-bluemax")),
         *(
             {**build_battle(f"anna 1 0 0 {number}", "ben 1 0 0 0", league="L1"), "occurred_at": "2012-02-01T10:00:00Z"}
             for number in range(3)
@@ -129,10 +122,8 @@ def test_packs_have_all_that_decides_their_ladders(case: str, tmp_path: Path, mo
     """Ladders of small packs equal those of one process."""
     ledger = make_ledger(str(tmp_path / "ratings.db"), CASES[case])
     shrink_pieces(monkeypatch, 4, pack=1)
-    with ledger.reading() as connection:
-        facts = decode(connection)
     with open_local_cluster(tmp_path / "objects") as cluster:
-        assert rank_on_cluster(ledger, cluster, facts.position) == rank_in_one_process(facts) != {}
+        assert rank_on_cluster(ledger, cluster) == rank_in_one_process(ledger) != {}
 
 
 @pytest.mark.slow
@@ -150,45 +141,51 @@ def test_equal_unsealed_end_after_another_history_gives_right_games(
     with open_local_cluster(tmp_path / "objects") as cluster:
         for part in ([], later_games):
             _enter(ledger, part)
-            with ledger.reading() as connection:
-                facts = decode(connection)
-            assert rank_on_cluster(ledger, cluster, facts.position) == rank_in_one_process(facts)
+            assert rank_on_cluster(ledger, cluster) == rank_in_one_process(ledger)
 
 
 @pytest.mark.slow
-def test_annual_list_without_own_games_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annual_list_without_own_games_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ratings: Ratings
+) -> None:
     """An annual list that lost its own game still sums the lists of its months."""
     events = [
         build_monthly(["city", "month"], scope={"game": ["house", "hut"]}),
         build_annual(["city", "year"], scope={"game": ["hut"]}),
         build_house_game("g1", "2010-01-05", "a b", city="berlin"),
-        build_house_game("g2", "2010-01-05", "a b", city="berlin"), build_void("g2"),
-    ]  # fmt: skip
+        build_house_game("g2", "2010-01-05", "a b", city="berlin"),
+    ]
     events[3]["data"]["game"] = "hut"
-    ledger, stored = make_ledger(str(tmp_path / "ratings.db"), events), ["an/berlin/2010"]
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    ledger = make_ledger(url, events)
+    assert ratings("rebuild", db=url).exit_code == 0
+    _enter(ledger, [build_void("g2")])
     shrink_pieces(monkeypatch, 4, pack=1)
-    with ledger.reading() as connection:
-        facts = decode(connection)
-    ladders = Ladders(facts)
-    with open_local_cluster(tmp_path / "objects") as cluster:
-        prepared = coordinating.prepare_with_retries(ledger, cluster, facts.position)
-        options = ["an"], stored, False, ()
-        results = [*coordinating.compute_on_cluster(ledger, cluster, prepared, *options)]
-    assert results == [*compute(ladders, plan(ladders, ["an"], stored), cores=1)]
-    assert [len(result.rows) for result in results] == [2]  # type: ignore[union-attr]
+    with use_local_cluster(tmp_path / "objects"):
+        assert ratings("rebuild", "an", "--on", "processes:1", db=url).exit_code == 0
+    assert [path.name for path in (tmp_path / "objects").glob("segment-0-4-*")] != []
+    cluster_rows = read_stored_rows(url)
+    assert ratings("rebuild", "an", db=url).exit_code == 0
+    assert read_stored_rows(url) == cluster_rows
+    assert len([row for row in cluster_rows if row[0] == "an/berlin/2010"]) == 2
 
 
-def test_simulated_ruleset_may_be_the_first_to_read_accounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulated_ruleset_may_be_the_first_to_read_accounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ratings: Ratings
+) -> None:
     """A simulated ruleset can exclude accounts even if no recorded ruleset reads them."""
     elo = build_ruleset("elo", "pairwise-elo/1", [], ELO)
-    ledger = make_ledger(str(tmp_path / "ratings.db"), [
+    url, path = str(tmp_path / "ratings.db"), tmp_path / "elo-2.json"
+    make_ledger(url, [
         elo, build_registration("a", "free"),
         build_house_game("g1", "2010-01-01", "a b"), build_house_game("g2", "2010-01-02", "b c"),
     ])  # fmt: skip
     scope = {"game": ["house"], "exclude_accounts": ["free"]}
-    variants = [({}, Ruleset.model_validate({**elo["data"], "version": "2", "scope": scope}))]
+    path.write_text(json.dumps({**elo["data"], "version": "2", "scope": scope}))
+    simulate = "whatif", path, "--format", "json"
     shrink_pieces(monkeypatch, 4)
-    with open_local_cluster(tmp_path / "objects") as cluster:
-        simulation = simulate_on_cluster(ledger, nullcontext(cluster), variants, (), None, None, lambda _: None)
-    assert simulation == Snapshot(ledger).simulate(variants)
-    assert simulation.variants[0].ladders[0].radius.leaving == ("a",)
+    with use_local_cluster(tmp_path / "objects"):
+        cluster_result = ratings(*simulate, "--on", "processes:1", db=url)
+    assert cluster_result == ratings(*simulate, db=url)
+    (variant,) = json.loads(cluster_result.stdout)["variants"]
+    assert variant["ladders"][0]["leaving"] == ["a"]

@@ -1,33 +1,25 @@
 """Computations on a cluster equal those of one process, for any log and any division of it."""
 
+import json
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
+from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces, use_local_cluster
+from fault_helpers import read_stored_rows
 from ledgers import create_ledger
 from time_histories import draw_history
 from time_ledgers import enter
 
-from ratings_ledger import Ruleset, Snapshot
-from ratings_ledger.ledger.clock import now
+from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
-from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.rulesets.versions import newest
-from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
-from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
-from ratings_ledger.projections.stored.verification import verify_all
 
 Ratings = Callable[..., Any]
 PUBLISHED = ("galactic-points", "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010")
+ON_CLUSTER = ("--on", "processes:1")
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +45,11 @@ def test_clusters_compute_the_standings_of_one_process(
                 with ledger.reading() as connection:
                     last_position = head(connection).position
                     known_at = chance.choice((last_position, chance.randint(1, last_position)))
-                    plain = decode(connection, known_at, cached=False)
-                assert rank_on_cluster(ledger, cluster, known_at) == rank_in_one_process(plain), (seed, known_at)
-            segments += len(cluster.objects.names("segment-")) - len(cluster.objects.names("segment-head"))
+                assert rank_on_cluster(ledger, cluster, known_at) == rank_in_one_process(ledger, known_at), (
+                    seed,
+                    known_at,
+                )
+            segments += len([*(tmp_path / f"objects-{seed}").glob("segment-[!h]*")])
     assert segments > min(2 * seeds, 10)
 
 
@@ -74,54 +68,51 @@ def test_clusters_simulate_like_one_process(
         for ladder in PUBLISHED:
             ratings("publish", ladder, "--by", "mira", db=url)
         shrink_pieces(monkeypatch, chance.choice((7, 20, 35)), chance.choice((1, 4)), chance.choice((1, 10, 200)))
-        for ruleset in _iterate_altered_rulesets(ledger):
-            variants = [({}, ruleset)]
-            with open_local_cluster(tmp_path / f"objects-{seed}") as cluster:
-                options = variants, (), None, None
-                cluster_result = simulate_on_cluster(ledger, nullcontext(cluster), *options, lambda _: None)
-            local_result = Snapshot(ledger).simulate(variants)
-            assert cluster_result == local_result, (seed, ruleset.id)
-            changed += any(ladder.changes for variant in local_result.variants for ladder in variant.ladders)
-            differing += any(variant.published for variant in local_result.variants)
+        for number, ruleset in enumerate(_iterate_altered_rulesets(ledger)):
+            (path := tmp_path / f"{seed}-{number}.json").write_text(json.dumps(ruleset))
+            with use_local_cluster(tmp_path / f"objects-{seed}"):
+                cluster_result = ratings("whatif", path, *ON_CLUSTER, "--format", "json", db=url)
+            local_result = ratings("whatif", path, "--format", "json", db=url)
+            assert cluster_result == local_result, (seed, ruleset["id"])
+            variants = json.loads(local_result.stdout)["variants"]
+            changed += any(ladder["changes"] for variant in variants for ladder in variant["ladders"])
+            differing += any(variant["published"] for variant in variants)
     assert changed
     assert differing
 
 
-def _iterate_altered_rulesets(ledger: Ledger) -> Iterator[Ruleset]:
+def _iterate_altered_rulesets(ledger: Ledger) -> Iterator[dict[str, Any]]:
     """Yield the newest versions of all rulesets with other numbers."""
-    with ledger.reading() as connection:
-        known = [newest(versions).ruleset for versions in decode(connection).rulesets.values()]
-    for data in (ruleset.model_dump(mode="json", exclude_unset=True) for ruleset in known):
+    view = Snapshot(ledger)
+    newest = {row.version.partition("@")[0]: row.version for row in view.rulesets().rows}
+    for data in (view.ruleset(version).data for version in newest.values()):
         params = {name: value + 1 if type(value) is int else value for name, value in data["params"].items()}
-        yield Ruleset.model_validate({**data, "version": "other", "params": params})
+        yield {**data, "version": "other", "params": params}
 
 
 def test_rebuilds_on_clusters_store_the_rows_of_one_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, ratings: Ratings
 ) -> None:
     """A rebuild on a cluster stores the rows of a local one, of all ladders or some, with history or without, and
     verifies.
     """
     create_ledger(store)
-    ledger, log = open_ledger(store), draw_history(11, 110)
+    log = draw_history(11, 110)
     shrink_pieces(monkeypatch, 20, 4, 10, 7)
-    with open_local_cluster(tmp_path / "objects") as cluster:
-        monkeypatch.setattr(coordinating, "open_cluster", lambda *_: nullcontext(cluster))
-        cluster_work = create_cluster_work_at(ledger, "", None, RULE_SECONDS)
-        for part, keep_history, ladders in ((log[:60], False, ()), (log[60:80], True, ()), (log[80:], None, PUBLISHED)):
-            enter(ledger, part)
+    with use_local_cluster(tmp_path / "objects"):
+        for part, options in (
+            (log[:60], ["--no-history"]), (log[60:80], ["--history"]), (log[80:], [*PUBLISHED])
+        ):  # fmt: skip
+            enter(store, part)
             stored = []
-            for work_at in (None, cluster_work):
-                result = rebuild(ledger, now, ladders, RebuildOptions(keep_history=keep_history), work_at=work_at)
-                with ledger.reading() as connection:
-                    rows = generations.list_ladder_rows(connection, result.generation)
-                    stored.append([
-                        (row.ladder, row.ruleset, row.digest, row.games, generations.read_standings(connection, *key))
-                        for row in rows
-                        for key in [(row.build, row.ladder)]
-                    ])  # fmt: skip
-                assert verify_all(ledger, work_at=cluster_work).findings == ()
+            for where in (ON_CLUSTER, ()):
+                assert ratings("rebuild", *options, *where, db=store).exit_code == 0
+                stored.append(read_stored_rows(store))
+                # another process checks the rows
+                assert ratings("verify", *([] if where else ON_CLUSTER), db=store).exit_code == 0
             assert stored[0] == stored[1] != []
-        assert rebuild(ledger, now, options=RebuildOptions(check=True), work_at=cluster_work).promoted
-        # only segments and their numbers are still of use
-        assert {name.partition("-")[0] for name in cluster.objects.names("")} <= {"segment", "numbers", "nonce"}
+        assert ratings("rebuild", "--check", *ON_CLUSTER, db=store).exit_code == 0
+    # only segments and their numbers are still of use
+    assert {path.name.partition("-")[0] for path in (tmp_path / "objects").iterdir()} <= {
+        "segment", "numbers", "nonce",
+    }  # fmt: skip

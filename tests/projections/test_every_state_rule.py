@@ -199,7 +199,7 @@ def test_processes_and_clusters_compute_the_same(
     ledger: Ledger, plain_facts: Any, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """One process, two processes, and a cluster with small pieces of the log compute the same standings."""
-    alone = rank_in_one_process(plain_facts)
+    alone = rank_in_one_process(ledger)
     assert {ladder: built.digest for ladder, built in alone.items()} == expected
     set_thresholds(monkeypatch, forking_cost=0)
     ladders = load_ladders(plain_facts)
@@ -207,7 +207,7 @@ def test_processes_and_clusters_compute_the_same(
     for window in (None, 3):
         shrink_pieces(monkeypatch, 40, 5, 20, window)
         with open_local_cluster(tmp_path / f"objects-{window}") as cluster:
-            assert rank_on_cluster(ledger, cluster, plain_facts.position) == alone
+            assert rank_on_cluster(ledger, cluster) == alone
 
 
 @pytest.mark.slow_cases

@@ -2,43 +2,28 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import read_numbers_object, start_endless_computation, use_segment_format
+from own_rules import load_built_in_rule, substitute_rule
+from thresholds import set_thresholds
 from time_histories import draw_history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.processes.identity import name_this_process
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster import coordinating, segments
-from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.object_store import open_object_store
-from ratings_ledger.projections.cluster.segments import read_player_names, to_numbers_name
-from ratings_ledger.projections.rulesets.versions import Version
 
 Ratings = Callable[..., Any]
-# a computation that runs until it is killed
-RUN_UNTIL_KILLED = """
-import sys, time
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster.coordinating import open_cluster
-with open_cluster(open_ledger(sys.argv[1]), "processes:1", sys.argv[2]):
-    print("begun", flush=True)
-    time.sleep(60)
-"""
 
 
 @pytest.fixture
 def ledger(store: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
     """A ledger of four segments and a rest."""
-    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 20)
-    monkeypatch.setattr(segments, "PART_GAMES", 5)
+    set_thresholds(monkeypatch, segment_events=20, part_games=5)
     assert ratings("init", db=store).exit_code == 0
-    enter(open_ledger(store), draw_history(3, 75))
+    enter(store, draw_history(3, 75))
     return store
 
 
@@ -126,7 +111,8 @@ def test_whatif_elsewhere_rejects_before_it_seals(
         local_result = ratings("whatif", "catan-elo", *arguments, db=ledger)
         assert local_result.exit_code, arguments
         assert ratings("whatif", "catan-elo", *arguments, *elsewhere, db=ledger) == local_result, arguments
-    monkeypatch.setattr(Version, "is_built_in", False)
+    elo = load_built_in_rule("pairwise-elo/1")
+    substitute_rule(monkeypatch, elo._replace(score=lambda *arguments: elo.score(*arguments)))
     result = ratings("whatif", "catan-elo", *elsewhere, db=ledger)
     assert "catan-elo uses a rule from a package" in result.stderr
     assert not (tmp_path / "sealed").exists()
@@ -219,10 +205,7 @@ def test_prune_ignores_killed_local_computation(
 ) -> None:
     """A computation whose process is gone from this machine does not stop `prune`, however recent it is."""
     prune = ("segments", "prune", "--segments", tmp_path / "sealed")
-    killed = subprocess.Popen(
-        [sys.executable, "-c", RUN_UNTIL_KILLED, ledger, str(tmp_path / "sealed")], stdout=subprocess.PIPE, text=True
-    )  # fmt: skip
-    with killed:
+    with start_endless_computation(ledger, tmp_path / "sealed") as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline() == "begun\n"
         assert ratings(*prune, db=ledger).exit_code == 4
@@ -243,7 +226,7 @@ def test_segments_of_another_format_are_sealed_again(
     """Segments of an earlier format are sealed again, not read; numbers only have their name and the players before."""
     with monkeypatch.context() as patch:
         # an earlier format, whose numbers also counted cells
-        patch.setattr(coordinating, "FORMAT", "d2061d05")
+        use_segment_format(patch, "d2061d05")
         assert run_segments("seal")[1:3] == (["sealed"] * 4, 80)
     code, states, sealed, _ = run_segments("list")
     assert (code, sorted(states), sealed) == (0, ["not sealed"] * 4 + ["of another history"] * 4, 0)
@@ -251,23 +234,25 @@ def test_segments_of_another_format_are_sealed_again(
     before = 0
     for path in list_segment_files(tmp_path):
         if not path.name.endswith("d2061d05"):
-            numbers = OpenedObject(open_object_store(str(path.parent)), to_numbers_name(path.name))
-            assert numbers.about == {"name": numbers.name, "players_before": before}
-            before += len(read_player_names(numbers))
+            about, players = read_numbers_object(path)
+            assert about == {"players_before": before}
+            before += len(players)
     assert before > 0
 
 
 @pytest.mark.slow
-def test_short_log_is_rebuilt_locally(ledger: str, ratings: Ratings, tmp_path: Path, monkeypatch: Any) -> None:
+def test_short_log_is_rebuilt_locally(
+    ledger: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A log without a whole segment is rebuilt locally despite `--on`, with a message; a bad engine is rejected."""
     elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")
-    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 1_000_000)
+    set_thresholds(monkeypatch, segment_events=1_000_000)
     result = ratings("rebuild", *elsewhere, db=ledger)
     assert (result.exit_code, list_segment_files(tmp_path)) == (0, [])
     assert ", fewer than a segment of 1,000,000; nothing is sealed, and this process does the work instead of --on" in (
         result.stderr
     )
     assert ratings("rebuild", "--on", "nonsense", db=ledger).exit_code == 2
-    monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 20)
+    set_thresholds(monkeypatch, segment_events=20)
     assert "done here" not in ratings("rebuild", *elsewhere, db=ledger).stderr
     assert list_segment_files(tmp_path) != []
