@@ -1,4 +1,4 @@
-"""Processes that die by `kill -9` while they write the cache: whoever comes next gets the facts of the log."""
+"""Processes that die by `kill -9` while they write the cache: every later answer is that of the log."""
 
 import logging
 import os
@@ -7,103 +7,117 @@ import shutil
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fault_helpers import append_games, build_numbered_game, fork_child
-from ledgers import create_ledger
+from stores import make_ruled_ledger
 from thresholds import set_thresholds
 
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.facts import column_cache, decoding
-from ratings_ledger.projections.facts.column_files import TRACES
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import trace_cache
+import ratings_ledger as rl
 
 pytestmark = pytest.mark.slow
 
 GAMES = 120
+NEVER = 10**9
 LADDER = "club-catan-elo/all"
 
 
+def ask(url: str, known_at: int | None = None) -> Any:
+    """Return the standings of a ladder, and a player's games on it, as a newly opened ledger knows them."""
+    with rl.open(url) as ledger:
+        view = ledger.at(known_at=known_at)
+        return view.standings(LADDER).model_dump(), view.history(LADDER, "anna").model_dump()
+
+
+def ask_the_log(url: str, known_at: int | None = None) -> Any:
+    """Return the same answers, from the log alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_thresholds(patch, cached_events=NEVER)
+        return ask(url, known_at)
+
+
+def kill_during(work: Callable[[], object], seconds: float) -> bool:
+    """Kill a child process that does some work after this time; return False if the work was done before."""
+    child = fork_child(work)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def measure(work: Callable[[], object]) -> float:
+    """Return how many seconds a child process takes for some work."""
+    started = time.monotonic()
+    assert os.waitpid(fork_child(work), 0)[1] == 0
+    return time.monotonic() - started
+
+
+def find_cached_position(caches: Path) -> int:
+    """Return the last position to which cached columns follow each other from the first event on."""
+    spans = [tuple(map(int, path.name.split("-")[:2])) for path in caches.rglob("columns/*-*-*")]
+    position = 0
+    while later := [last for first, last in spans if first == position]:
+        position = max(later)
+    return position
+
+
 def test_killed_cache_writes_leave_right_facts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
-) -> None:
-    """However often writers of the cache are killed, readers get the facts of the log.
+    copied_file: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    at_length: bool,
+) -> None:  # fmt: skip
+    """However often writers of the cache are killed, readers get the answers of the log.
 
     The cache grows by a few events at a time, so that most of the time is spent writing it.
     """
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, cached_events=1, delta_events=5, scanned_events=10**9)
-    url = f"sqlite:///{tmp_path / 'ratings.db'}"
-    create_ledger(url)
+    url, caches = copied_file(make_ruled_ledger), tmp_path / "caches"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(caches))
+    set_thresholds(monkeypatch, cached_events=1, delta_events=5, scanned_events=NEVER)
     append_games(url, [build_numbered_game(number) for number in range(GAMES)])
-    chance, killed, positions = random.Random(7), 0, set()
+    with rl.open(url) as ledger:
+        rulesets = ledger.head.position - GAMES
+    chance, killed, positions, expected = random.Random(7), 0, set[int](), dict[int, Any]()
     kills = 2_000 if at_length else 20
-    started = time.monotonic()
-    os.waitpid(fork_child(lambda: grow(url)), 0)
-    whole_s = time.monotonic() - started
-    shutil.rmtree(tmp_path / "caches")
-    ledger = open_ledger(url)
-    with ledger.reading() as connection:
-        expected = decoding.decode(connection, cached=False)
-        while killed < kills or len(positions) <= 10:
-            if chance.random() < 0.1:
-                for path in (tmp_path / "caches").rglob("columns/*-*-*"):
-                    path.unlink()
-            child = fork_child(lambda: grow(url))
-            time.sleep(chance.random() * whole_s / 3)
-            os.kill(child, signal.SIGKILL)
-            killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    whole_s = measure(lambda: ask(url))
+    assert find_cached_position(caches) > rulesets + GAMES // 2
+    shutil.rmtree(caches)
+    while killed < kills or len(positions) <= 10:
+        if chance.random() < 0.1:
+            for path in caches.rglob("columns/*-*-*"):
+                path.unlink()
+        killed += kill_during(lambda: ask(url), chance.random() * whole_s / 3)
+        position = find_cached_position(caches)
+        positions.add(position)
+        if position > rulesets:
+            if position not in expected:
+                expected[position] = ask_the_log(url, position)
             with caplog.at_level(logging.WARNING):
-                cache = column_cache.find_cache(connection, GAMES)
-                assert cache is not None
-                positions.add(cache.position)
-                if cache.position:
-                    found = cache.read_facts(cache.position)
-                    assert [*found.first_position] == [*expected.first_position[: cache.position]]
-                    assert [found.players[p] for p in found.player[: 4 * cache.position]] == [
-                        expected.players[p] for p in expected.player[: 4 * cache.position]
-                    ]
-        found = decoding.decode(connection)
-    assert not caplog.records  # a cache that was being written is no damaged one
-    assert [*found.first_position] == [*expected.first_position]
-    assert [*found.place] == [*expected.place]
-
-
-def grow(url: str) -> None:
-    with open_ledger(url).reading() as connection:
-        decoding.decode(connection)
+                assert ask(url, position) == expected[position]
+    assert ask(url) == ask_the_log(url)
+    assert not caplog.records  # an interrupted write damages no file
 
 
 def test_killed_trace_writes_leave_whole_traces_or_none(
     ruled_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
 ) -> None:
-    """However often writers of traces are killed, a trace is there whole or not at all, and nobody is told of it."""
+    """However often writers of traces are killed, a trace is there whole or not at all, and no warning is logged."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, cached_events=1, scanned_events=10**9, traced_games=1)
+    set_thresholds(monkeypatch, cached_events=1, scanned_events=NEVER, traced_games=1)
     append_games(ruled_url, [build_numbered_game(number) for number in range(GAMES)])
-    chance, killed, met = random.Random(8), 0, Counter[bool]()
-    ledger = open_ledger(ruled_url)
-    with ledger.reading() as connection:
-        facts = decoding.decode(connection)
-        assert facts.cache is not None
-        expected = Ladders(facts).trace(LADDER)
-        shutil.rmtree(facts.cache / TRACES)
-        started = time.monotonic()
-        os.waitpid(fork_child(lambda: Ladders(facts).trace(LADDER) and None), 0)
-        whole_s = time.monotonic() - started
-        while killed < (2_000 if at_length else 15) or min(met[True], met[False]) <= 3:
-            shutil.rmtree(facts.cache / TRACES, ignore_errors=True)
-            facts.segments.clear()
-            child = fork_child(lambda: Ladders(facts).trace(LADDER) and None)
-            time.sleep(chance.random() * whole_s)
-            os.kill(child, signal.SIGKILL)
-            killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-            with caplog.at_level(logging.WARNING):
-                found = trace_cache.find_trace(facts, LADDER, expected.stream.versions)
-            met[found is None] += 1
-            if found is not None:
-                assert ([*found.points_before], [*found.points]) == ([*expected.points_before], [*expected.points])
-                assert found.stream.names == expected.stream.names
+    chance, killed, outcomes = random.Random(8), 0, Counter[bool]()
+    expected = ask_the_log(ruled_url)
+    assert ask(ruled_url) == expected
+    (folder,) = (tmp_path / "caches").rglob("traces")
+    shutil.rmtree(folder)
+    whole_s = measure(lambda: ask(ruled_url))
+    (whole,) = folder.iterdir()
+    content = whole.read_bytes()
+    while killed < (2_000 if at_length else 15) or min(outcomes[True], outcomes[False]) <= 3:
+        shutil.rmtree(folder, ignore_errors=True)
+        killed += kill_during(lambda: ask(ruled_url), chance.random() * whole_s)
+        outcomes[whole.exists()] += 1
+        assert not whole.exists() or whole.read_bytes() == content
+        with caplog.at_level(logging.WARNING):
+            assert ask(ruled_url) == expected
     assert not caplog.records

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +16,28 @@ from fault_helpers import fork_child, wait_for_exits, wait_until
 from ledgers import read_all_records, run_command
 from thresholds import set_thresholds
 
-from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
-from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.ladder_checks import Admission
 
 GAMES = 400
-NOW_US = clock.now() + 3_600_000_000
+Ratings = Callable[..., Any]
 PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, parsed_items=7, parsed_alone=2)
-    monkeypatch.setattr("ratings_ledger.cli.commands.import_.available_cores", lambda: 2)
+    set_cores(monkeypatch, 2)
+
+
+def set_cores(patch: pytest.MonkeyPatch, cores: int) -> None:
+    """Let imports use this many processes."""
+    patch.setattr("ratings_ledger.cli.commands.import_.available_cores", lambda: cores)
 
 
 def draw_event(rng: random.Random, number: int) -> dict[str, Any]:
@@ -67,23 +69,26 @@ def draw_csv_rows(rng: random.Random) -> Iterator[str]:
             yield f"{data.get('game_id', '')},2010-03-05T19:30:00Z,catan,{row['player']},{row['place']}"
 
 
-def import_files(
-    url: str, paths: list[Path], keep_going: bool, cores: int
-) -> tuple[IntakeResult, list[Any], dict[int, str]]:
-    rejections: list[Any] = []
-    result = FileIntake(
-        open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
-        ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW_US, ladders=partial(Admission, unranked={}),
-        reject=lambda rejection, source: rejections.append((rejection, source)), cores=cores,
-    ).append()  # fmt: skip
-    return result, rejections, read_all_records(url)
+def import_files(ratings: Ratings, url: str, paths: list[Path], keep_going: bool) -> tuple[Any, list[str], list[Any]]:
+    """Import files, and return the result without the head, the files of refused lines, and the data of all events."""
+    options = ["--keep-going"] if keep_going else []
+    result = ratings("import", *paths, *options, "--format", "json", db=url)
+    assert result.exit_code == 1
+    reject_files = [path.with_name(f"{path.name}.rejects.jsonl") for path in paths]
+    refused_lines = [path.read_text() for path in reject_files if path.exists()]
+    for path in reject_files:
+        path.unlink(missing_ok=True)
+    answer = json.loads(result.stdout)
+    del answer["head"]
+    # the ledgers published their rulesets at different times, so only data are compared
+    return answer, refused_lines, [json.loads(record)["data"] for record in read_all_records(url).values()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep_going", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_two_processes_import_like_one(
-    copied_file: Callable[..., str], ratings: Callable[..., Any], tmp_path: Path, seed: int, keep_going: bool
+    ratings: Ratings, tmp_path: Path, seed: int, keep_going: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import with two processes has the same outcome as one with a single process."""
     rng = random.Random(seed)
@@ -95,23 +100,21 @@ def test_two_processes_import_like_one(
         url = f"sqlite:///{tmp_path / f'{cores}.db'}"
         assert ratings("init", db=url).exit_code == 0
         before = len(read_all_records(url))
-        outcomes.append(import_files(url, paths, keep_going, cores))
-        assert bool(outcomes[-1][0].appended) == keep_going == (len(outcomes[-1][2]) > before)
-    (alone, refused_alone, log_alone), (shared, refused_shared, log_shared) = outcomes
-    assert len({rejection.code for rejection, _ in refused_alone}) > 6
-    assert refused_shared == refused_alone
-    assert (shared.rejected, shared.appended, shared.existing) == (alone.rejected, alone.appended, alone.existing)
-    # the ledgers published their rulesets at different times, so only data are compared
-    data = [[json.loads(record)["data"] for record in log.values()] for log in (log_alone, log_shared)]
-    assert data[0] == data[1]
+        set_cores(monkeypatch, cores)
+        outcomes.append(import_files(ratings, url, paths, keep_going))
+        answer, refused_lines, data = outcomes[-1]
+        assert bool(answer["appended"]) == keep_going == bool(refused_lines) == (len(data) > before)
+    assert len({rejection["code"] for rejection in outcomes[0][0]["rejected"]}) > 6
+    assert outcomes[0] == outcomes[1]
 
 
 def test_missing_file_is_reported(ledger_url: str, tmp_path: Path) -> None:
-    """A file that cannot be opened is reported with two processes as with one, and nothing is appended."""
+    """A file that is gone when the process that reads ahead opens it is reported, and nothing is appended."""
     (tmp_path / "games.jsonl").write_text("".join(f"{line}\n" for line in yield_good_lines(100)))
     paths = [tmp_path / "games.jsonl", tmp_path / "gone.jsonl"]
+    items = (item for path in paths for item in read_items(str(path), TableOptions()))
     with pytest.raises(FileNotFoundError) as failure:
-        import_files(ledger_url, paths, False, 2)
+        FileIntake(open_ledger(ledger_url), items, ImportPolicy("test"), cores=2).append()
     assert failure.value.filename == str(tmp_path / "gone.jsonl")
     assert read_all_records(ledger_url) == {}
 
