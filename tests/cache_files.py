@@ -1,8 +1,15 @@
-"""Read, change and damage column files, with valid checksums or byte by byte."""
+"""Read, change and damage files of columns, with valid checksums or byte by byte.
+
+    COLUMN ... FOOTER LENGTH CRC MAGIC
+
+This module knows the format of the files and imports nothing of the program.
+"""
 
 from __future__ import annotations
 
 import json
+import struct
+import sys
 import zlib
 from array import array
 from collections.abc import Callable
@@ -10,32 +17,36 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ledgers import open_for_reading
-
-from ratings_ledger.projections.facts.column_cache import name_cache_folder
-from ratings_ledger.projections.facts.column_files import MAGIC, TRAILER, encode_columns, open_file
-
-
-def find_cache_folder(location: str) -> str:
-    """Return the name of the cache folder of a ledger."""
-    with open_for_reading(location) as connection:
-        return name_cache_folder(connection)
+MAGIC = b"ratings2"
+TRAILER = struct.Struct("<QI8s")
+BLOCK_BYTES = 1 << 15  # every block of a column has a checksum
+ALIGNMENT = 8  # every column starts at a multiple of this
 
 
 def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:
-    """Return the columns of a file and its metadata."""
-    file = open_file(path)
-    assert file is not None
-    columns = {name: array(column.typecode, column.read_uncached().tolist()) for name, column in file.columns.items()}
-    return columns, file.about
+    """Return the columns of a file, which have one dimension, and its description."""
+    content, footer = path.read_bytes(), read_footer(path)
+    columns = {}
+    for name, (code, (items,), begin, _) in footer["columns"].items():
+        columns[name] = array(code, content[begin : begin + items * array(code).itemsize])
+    return columns, footer["about"]
 
 
 def rewrite_file(path: Path, columns: dict[str, array[int]], about: dict[str, Any]) -> None:
     """Replace a file by one with other columns and valid checksums."""
-    parts = {name: (column.typecode, [column]) for name, column in columns.items()}
-    content = b"".join(map(bytes, encode_columns(parts, about)))
+    content, places = bytearray(), {}
+    for name, column in columns.items():
+        data = column.tobytes()
+        checksums = [zlib.crc32(data[begin : begin + BLOCK_BYTES]) for begin in range(0, len(data), BLOCK_BYTES)]
+        places[name] = column.typecode, [len(column)], len(content), checksums
+        content += data + bytes(-len(data) % ALIGNMENT)
     path.unlink()  # a mapping of the old file keeps its length
-    path.write_bytes(content)
+    path.write_bytes(content + _encode_footer({"about": about, "columns": places, "order": sys.byteorder}))
+
+
+def _encode_footer(footer: Any) -> bytes:
+    text = json.dumps(footer).encode()
+    return text + TRAILER.pack(len(text), zlib.crc32(text), MAGIC)
 
 
 def read_footer(path: Path) -> Any:
@@ -49,9 +60,9 @@ def rewrite_footer(path: Path, change: Callable[[Any], Any]) -> None:
     """Change the footer of a file and give it a valid checksum."""
     content = path.read_bytes()
     length, _, _ = TRAILER.unpack(content[-TRAILER.size :])
-    footer = json.dumps(change(read_footer(path))).encode()
+    footer = _encode_footer(change(read_footer(path)))
     path.unlink()
-    path.write_bytes(content[: -TRAILER.size - length] + footer + TRAILER.pack(len(footer), zlib.crc32(footer), MAGIC))
+    path.write_bytes(content[: -TRAILER.size - length] + footer)
 
 
 def find_column_span(path: Path, column: str) -> tuple[int, int]:

@@ -154,10 +154,16 @@ def draw_games(seed: int, count: int, players: Sequence[str], players_max: int =
 
 
 def load_ranking(
-    ledger: Ledger, ladder: str, known_at: int | None = None, as_of: int | None = None, rules: str | None = None
+    ledger: Ledger,
+    ladder: str,
+    known_at: int | None = None,
+    as_of: int | None = None,
+    rules: str | None = None,
+    *,
+    cached: bool = True,
 ) -> Ranking:
     """Return the standings of one ladder at the given coordinates."""
-    return load_ladders(ledger, as_of, rules, known_at=known_at).standings(ladder)
+    return load_ladders(ledger, as_of, rules, known_at=known_at, cached=cached).standings(ladder)
 
 
 def build_stream(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:

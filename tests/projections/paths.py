@@ -1,14 +1,18 @@
 """The code paths from the log to standings, and the values that tests compare between them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from ledgers import open_for_reading
 from thresholds import set_thresholds
 
 from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts, find_optional_column
+from ratings_ledger.projections.facts.stored_columns import StoredColumn
+from ratings_ledger.projections.queries import ladders_at, snapshot_reader
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import trace_cache
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
@@ -36,6 +40,59 @@ def fill_cache_disk(patch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     patch.setattr(column_cache, "write_file", raise_disk_full)
+
+
+def count_work(patch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return counts that grow with the work of open ledgers.
+
+    They are of logs `decoded` or `followed`, and of earlier traces that are `unchanged`, continued `after the end` or
+    `from within`, or `replayed` from the first game.
+    """
+    counts: Counter[str] = Counter()
+    continue_trace, follow_log, decode = ladders_at.continue_trace, snapshot_reader.follow_log, snapshot_reader.decode
+
+    def count_continuations(trace: Trace, *arguments: Any) -> Trace | None:
+        result = continue_trace(trace, *arguments)
+        if result is None:
+            counts["replayed"] += 1
+        elif result is trace:
+            counts["unchanged"] += 1
+        else:
+            is_at_end = result.earlier is not None and result.earlier.game_count >= trace.game_count
+            counts["after the end" if is_at_end else "from within"] += 1
+        return result
+
+    def count_following(*arguments: Any) -> Facts:
+        counts["followed"] += 1
+        return follow_log(*arguments)
+
+    def count_decoding(*arguments: Any, **options: Any) -> Facts:
+        counts["decoded"] += 1
+        return decode(*arguments, **options)
+
+    for module in (ladders_at, trace_cache):
+        patch.setattr(module, "continue_trace", count_continuations)
+    patch.setattr(snapshot_reader, "follow_log", count_following)
+    patch.setattr(snapshot_reader.LadderCache.__init__, "__defaults__", (count_decoding,))
+    return counts
+
+
+def collect_whole_columns(patch: pytest.MonkeyPatch) -> set[str]:
+    """Return a set that grows by the names of the columns that are read from files as a whole."""
+    names, read_whole = set[str](), StoredColumn.read_whole
+
+    def read_and_note(column: StoredColumn) -> Any:
+        names.add(column.name)
+        return read_whole(column)
+
+    patch.setattr(StoredColumn, "read_whole", read_and_note)
+    return names
+
+
+def find_cache_folder(location: str) -> str:
+    """Return the name of the cache folder of a ledger."""
+    with open_for_reading(location) as connection:
+        return column_cache.name_cache_folder(connection)
 
 
 def summarize_facts(facts: Facts) -> dict[str, Any]:

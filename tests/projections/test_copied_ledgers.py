@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cache_files import find_cache_folder
 from histories import load_facts
 from ledgers import create_ledger, open_for_reading
-from paths import compute_digests, set_paths, summarize_facts
+from paths import compute_digests, find_cache_folder, set_paths, summarize_facts
 from sqlalchemy import make_url, text
 from stores import create_postgres_database
 from time_histories import draw_history

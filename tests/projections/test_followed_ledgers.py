@@ -6,15 +6,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from ledgers import create_ledger
 from oracle.log import list_named_players
+from paths import count_work
+from thresholds import set_thresholds
 from time_histories import LADDERS, build_base_log, draw_history
 from time_ledgers import enter
 
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.queries import ladders_at, snapshot_reader
-from ratings_ledger.projections.replay import continuation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -23,37 +23,15 @@ REQUIRED_CASES = {"after the end", "from within", "followed", "decoded"}
 
 @pytest.fixture
 def case_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Counts of traces continued after their end or from within, and of facts followed or decoded."""
-    counts: Counter[str] = Counter()
-    continue_trace, follow_log, decode = ladders_at.continue_trace, snapshot_reader.follow_log, snapshot_reader.decode
-
-    def count_continuations(trace: Any, *arguments: Any) -> Any:
-        result = continue_trace(trace, *arguments)
-        if result is not None and result is not trace:
-            counts[
-                "after the end" if result.earlier and result.earlier.game_count >= trace.game_count else "from within"
-            ] += 1
-        return result
-
-    def count_following(*arguments: Any) -> Any:
-        counts["followed"] += 1
-        return follow_log(*arguments)
-
-    def count_decoding(*arguments: Any, **options: Any) -> Any:
-        counts["decoded"] += 1
-        return decode(*arguments, **options)
-
-    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 1)  # short ladders are continued as well
-    monkeypatch.setattr(snapshot_reader, "FOLLOWED_EVENTS", 12)
-    monkeypatch.setattr(ladders_at, "continue_trace", count_continuations)
-    monkeypatch.setattr(snapshot_reader, "follow_log", count_following)
-    monkeypatch.setattr(snapshot_reader.LadderCache.__init__, "__defaults__", (count_decoding,))
-    return counts
+    """Counts of traces continued after their end or from within, and of logs followed or decoded."""
+    # short ladders are continued as well
+    set_thresholds(monkeypatch, continued_part=1, followed_events=12)
+    return count_work(monkeypatch)
 
 
 def test_open_ledger_answers_like_a_new_one(tmp_path: Path, at_length: bool, case_counts: Counter[str]) -> None:
     """After each write, ladders, histories and accounts equal those of a newly opened ledger."""
-    upgrade(str(tmp_path / "template.db"))
+    create_ledger(str(tmp_path / "template.db"))
     template = (tmp_path / "template.db").read_bytes()
     for seed in range(100) if at_length else range(4):
         chance = Random(f"followed {seed}")

@@ -12,23 +12,19 @@ import pytest
 from builders import build_event
 from histories import build_adjustment, build_club_game, build_ruleset_event, draw_games, fill
 from kind_games import build_battle
+from ledgers import create_ledger
 from oracle.log import list_named_players
 from oracle.profiles import Course, Profile, Step, Streak
 from oracle.questions import Question, Row
 from oracle.rulesets import get_ruleset_id, list_versions
 from oracle.times import find_first_instant, find_last_instant
-from own_rules import find_shipped_text
-from paths import set_paths
+from own_rules import SHIPPED, find_shipped_text
+from paths import collect_whole_columns, count_work, set_paths
+from thresholds import set_thresholds
 from time_histories import ENDS, LADDERS, draw_history
 from time_ledgers import enter
 
 import ratings_ledger as rl
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts.stored_columns import StoredColumn
-from ratings_ledger.projections.replay import continuation, trace_cache
-from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import read_shipped_text
 
 ALL = "club-catan-elo/all"
 DISTINCT_LADDERS = [*dict.fromkeys(LADDERS)]
@@ -39,15 +35,14 @@ LAST_STEPS = 3
 @pytest.fixture
 def short_last_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit overviews to fewer points than players have."""
-    monkeypatch.setattr("ratings_ledger.projections.queries.standings.LAST_STEPS_MAX", LAST_STEPS)
+    set_thresholds(monkeypatch, last_steps=LAST_STEPS)
 
 
 @pytest.fixture
 def cached_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cache and continue the trace of even the shortest ladder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
+    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
 
 
 def to_oracle_row(standing: rl.Standing | None) -> Row | None:
@@ -186,8 +181,8 @@ def test_answers_agree_with_oracle(tmp_path: Path, at_length: bool) -> None:
     cases: Counter[str] = Counter()
     for seed in range(60) if at_length else [1]:
         url, log = str(tmp_path / f"{seed}.db"), draw_history(seed, 100)
-        upgrade(url)
-        enter(open_ledger(url), log)
+        create_ledger(url)
+        enter(url, log)
         check_at_coordinates(url, log, DISTINCT_LADDERS, Random(seed), cases)
     assert {name for name in REQUIRED_CASES if not cases[name]} == set()
 
@@ -198,39 +193,26 @@ def test_answers_from_cached_traces_agree_with_oracle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
     """Cached traces that continue as a history grows answer like the oracle, interpreted and compiled."""
-    outcomes: Counter[str] = Counter()
-
-    def count_outcome(*arguments: Any) -> Trace | None:
-        trace = continuation.continue_trace(*arguments)
-        outcomes["continued" if trace and trace.earlier else "unchanged" if trace else "replayed"] += 1
-        return trace
-
-    monkeypatch.setattr(trace_cache, "continue_trace", count_outcome)
+    counts = count_work(monkeypatch)
     for seed in range(100, 140 if at_length else 102):
         url, log, chance = str(tmp_path / f"{seed}.db"), draw_history(seed, 90), Random(seed)
-        upgrade(url)
+        create_ledger(url)
         set_paths(monkeypatch, scanned=False, compiled=seed % 2 == 1)
         for first, last in pairwise((0, *range(60, 91 if at_length else 76, 5))):
-            enter(open_ledger(url), log[first:last])
+            enter(url, log[first:last])
             check_at_coordinates(url, log[:last], UNBOUNDED_LADDERS, chance, Counter())
-    assert outcomes["continued"] > (10 if at_length else 5)
-    assert outcomes["unchanged"] > 0
+    assert counts["after the end"] + counts["from within"] > (10 if at_length else 5)
+    assert counts["unchanged"] > 0
 
 
 @pytest.mark.usefixtures("cached_traces")
 def test_profile_reads_few_whole_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a cached trace, a profile reads no whole column of the trace or the facts except all players' points."""
     url, events = str(tmp_path / "ratings.db"), draw_games(3, 60, ["anna", "ben", "cleo", "dora"])
-    upgrade(url)
+    create_ledger(url)
     set_paths(monkeypatch, scanned=False, compiled=False)
     expected = open_club_view(url, *events).profile(ALL, "anna").model_dump()
-    whole_columns, read_whole = set(), StoredColumn.read_whole
-
-    def record_column(column: StoredColumn) -> Any:
-        whole_columns.add(column.name)
-        return read_whole(column)
-
-    monkeypatch.setattr(StoredColumn, "read_whole", record_column)
+    whole_columns = collect_whole_columns(monkeypatch)
     with rl.open(url) as ledger:
         assert ledger.at().profile(ALL, "anna").model_dump() == expected
     assert "points" in whole_columns
@@ -276,7 +258,7 @@ def test_partners_win_together_and_are_not_opponents(ledger_url: str) -> None:
     sides = [("anna", 1, "a"), ("ben", 1, "a"), ("cleo", 2, "b"), ("dora", 2, "b")]
     participants = [{"player": name, "place": place, "team": team} for name, place, team in sides]
     game = build_event("game.recorded", game_id="g-1", game="doubles", participants=participants)
-    ruleset = read_shipped_text("weng-lin-1").replace("GAME", "doubles").replace("ZONE", "UTC")
+    ruleset = (SHIPPED / "weng-lin-1.toml").read_text().replace("GAME", "doubles").replace("ZONE", "UTC")
     profile = open_club_view(ledger_url, build_ruleset_event(ruleset), game).profile("weng-lin-doubles/all", "anna")
     assert (profile.wins, [*profile.opponents]) == (
         1,
@@ -416,11 +398,11 @@ def test_ranks_of_means_are_sampled(ledger_url: str, monkeypatch: pytest.MonkeyP
     assert (ranks.every, [(rank.rank, rank.games, rank.occurred_at.day) for rank in ranks.rows]) == (
         "day", [(2, 1, 1), (1, 2, 2)]
     )  # fmt: skip
-    monkeypatch.setattr("ratings_ledger.projections.queries.rank_history.ENDS_MAX", 1)
+    set_thresholds(monkeypatch, history_ends=1)
     ranks = view.ranks(ladder, "ben")
     assert ranks.rows is not None
     assert (ranks.every, [(rank.rank, rank.games) for rank in ranks.rows]) == ("month", [(1, 3)])
-    monkeypatch.setattr("ratings_ledger.projections.queries.rank_history.STEPS_MAX", 1)
+    set_thresholds(monkeypatch, history_steps=1)
     assert [view.ranks(name, "anna").rows for name in (ladder, ALL)] == [None, None]
 
 

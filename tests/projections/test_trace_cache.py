@@ -9,30 +9,34 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 from weakref import ref
 
 import pytest
+from builders import build_event
 from cache_files import find_column_span, flip_bit, read_file, rewrite_file
+from histories import build_club_game, build_ruleset_event, load_ranking
 from paths import NEVER, set_paths
+from thresholds import set_thresholds
 from time_histories import INSTANTS, LADDERS, draw_history
 from time_ledgers import enter
 
+import ratings_ledger as rl
 from ratings_ledger import Result
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.game_explanations import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation, trace_cache
+from ratings_ledger.projections.replay import trace as traces
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
@@ -54,8 +58,7 @@ def make_ledger(url: str) -> Ledger:
 def trace_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache folder of this test; the trace of even the shortest ladder is cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
-    monkeypatch.setattr(continuation, "GAMES_PER_REPLAYED_GAME", 0)
+    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
     return tmp_path / "caches" / "ratings-ledger"
 
 
@@ -155,7 +158,7 @@ def test_cached_traces_answer_like_replays(
             length += len(part)
             ladders = chance.sample(UNBOUNDED_LADDERS, 3)
             compiled = chance.random() < 0.2
-            monkeypatch.setattr(column_cache, "MERGE_RATIO", chance.choice((0, 8)))
+            set_thresholds(monkeypatch, compacted_times=chance.choice((0, 8)))
             check_answers(ledger, monkeypatch, chance, ladders, length, compiled, cases)
             if chance.random() < 0.3:
                 check_answers(ledger, monkeypatch, chance, ladders, chance.randint(1, length), compiled, cases)
@@ -260,6 +263,81 @@ def test_wrong_trace_is_found_by_full_replay(
     assert (second_result.exit_code, message in second_result.stdout + caplog.text) == (0, False)
 
 
+CLUB = "club-catan-elo/all"
+CLUB_GAMES = 30
+
+
+def make_club_ledger(url: str) -> Ledger:
+    """Make a ledger of games of two players of the club."""
+    upgrade(url)
+    ledger = open_ledger(url)
+    games = [build_club_game(f"g{number}", "anna ben") for number in range(CLUB_GAMES)]
+    assert enter(ledger, [build_ruleset_event(), *games]).appended == CLUB_GAMES + 1
+    return ledger
+
+
+def list_micropoints(opened: rl.Ledger) -> list[tuple[str, int]]:
+    """Return the players of the club in an open ledger, and their points in millionths, by rank."""
+    return [(row.player, int(row.points * 1_000_000)) for row in opened.at().standings(CLUB).rows]
+
+
+def replay_micropoints(ledger: Ledger) -> list[tuple[str, int]]:
+    """Return the same from a replay of the log from the first event."""
+    return [(row.player, row.points) for row in load_ranking(ledger, CLUB, cached=False).rows]
+
+
+@pytest.mark.usefixtures("trace_folder")
+def test_writes_do_not_copy_first_part_of_a_trace(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of games and corrections at the end of a cached trace leave its long first part uncopied."""
+    first_part_joined = list[bool]()
+    join_parts = traces._join_parts
+
+    def join_and_record(parts: Sequence[Trace]) -> Trace:
+        first_part_joined.append(parts[0].earlier is None)
+        return join_parts(parts)
+
+    monkeypatch.setattr(traces, "_join_parts", join_and_record)
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    writer = make_club_ledger(store)
+    with rl.open(store) as ledger:
+        ledger.at().history(CLUB, "anna")
+    with rl.open(store) as ledger:
+        ledger.at().standings(CLUB)
+        for number in range(CLUB_GAMES, CLUB_GAMES + traces.PARTS_MAX + 4):
+            enter(writer, [build_club_game(f"g{number}", f"anna new-{number % 3}")])
+            assert list_micropoints(ledger) == replay_micropoints(writer)
+        for players in ("ben anna", "anna ben"):
+            game = build_club_game(f"g{CLUB_GAMES - 2}", players)["data"]
+            enter(writer, [build_event("game.corrected", game_id=game["game_id"], game=game, reason="wrong")])
+            assert list_micropoints(ledger) == replay_micropoints(writer)
+    assert first_part_joined
+    assert not any(first_part_joined)
+
+
+@pytest.mark.usefixtures("trace_folder")
+def test_long_ladder_is_replayed_at_most_twice(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long ladder keeps no points before games at first; after one read that follows a write, writes continue it."""
+    whole_replays = list[bool]()
+    replay = ladders_at.replay
+
+    def replay_whole(stream: Stream, *, keep_history: bool) -> Trace:
+        whole_replays.append(keep_history)
+        return replay(stream, keep_history=keep_history)
+
+    monkeypatch.setattr(ladders_at, "replay", replay_whole)
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    set_thresholds(monkeypatch, short_games=0)
+    writer = make_club_ledger(store)
+    with rl.open(store) as ledger:
+        ledger.at().standings(CLUB)
+        for number in range(CLUB_GAMES, CLUB_GAMES + 4):
+            enter(writer, [build_club_game(f"g{number}", f"anna new-{number}")])
+            points = list_micropoints(ledger)
+            assert whole_replays == [False, True]
+            assert points == replay_micropoints(writer)
+            del whole_replays[2:]  # the replays of the comparison
+
+
 def test_simulated_version_does_not_replace_the_cached_trace(
     tmp_path: Path, trace_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,7 +384,7 @@ def test_ladders_and_traces_are_freed_without_garbage_collector(
 def test_unwritable_cache_folder_means_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a writable cache folder, answers come from a replay."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
-    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
+    set_thresholds(monkeypatch, traced_games=1)
     ledger = make_ledger(str(tmp_path / "ratings.db"))
     with ledger.reading() as connection:
         uncached_facts = decode(connection, cached=False)
