@@ -1,9 +1,11 @@
-"""Columns in files: reads return the written content or report damage, and queries that read only parts of columns have
-the answers of the log, after any damage to files.
+"""Files of columns: their bytes, reads that return the written content or report damage, and queries that read only
+parts of columns and have the answers of the log, after any damage to files.
 """
 
+import hashlib
 import json
 import logging
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -13,25 +15,82 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+from histories import load_facts
 from hypothesis import event, given
 from hypothesis import strategies as st
-from paths import set_paths
+from ledgers import create_ledger
+from paths import NEVER, set_paths
+from thresholds import set_thresholds
 from time_histories import ADJUSTED, INSTANTS, draw_history
 from time_ledgers import enter
 
-from ratings_ledger import Snapshot
+import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts import stored_columns
+from ratings_ledger.projections.cluster import segments
+from ratings_ledger.projections.facts import column_cache, stored_columns
 from ratings_ledger.projections.facts.column_files import DamagedFile, encode_columns, open_file
 from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
-from ratings_ledger.projections.queries.snapshot_reader import LadderCache
-from ratings_ledger.projections.replay import trace_cache
 
 NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)
 SMALL_BLOCK = 16
+little_endian = pytest.mark.skipif(sys.byteorder == "big", reason="columns are as the machine has them in memory")
+
+
+# a change of the bytes needs a new format number, or programs misread each other's files
+@little_endian
+def test_file_with_columns_has_these_bytes(tmp_path: Path) -> None:
+    """A file with columns of each shape has these bytes, and is read as it was written."""
+    states = np.arange(6, dtype="i4").reshape(3, 2)
+    numbers = [array("q", [1, -2]), array("q", [3])]
+    columns = {"numbers": ("q", numbers), "states": ("i", [states]), "empty": ("b", [])}
+    content = b"".join(map(bytes, encode_columns(columns, {"name": "a-1-b"})))
+    footer = (
+        b'{"about": {"name": "a-1-b"}, "columns": {"empty": ["b", [0], 48, []], '
+        b'"numbers": ["q", [3], 0, [2506994767]], '
+        b'"states": ["i", [3, 2], 24, [2232219709]]}, "order": "little"}'
+    )
+    assert content[48 : 48 + len(footer)] == footer
+    assert content[:48] == array("q", [1, -2, 3]).tobytes() + array("i", range(6)).tobytes()
+    assert content[48 + len(footer) :] == len(footer).to_bytes(8, "little") + bytes.fromhex("19112d33") + b"ratings2"
+    (tmp_path / "a-1-b").write_bytes(content)
+    file = open_file(tmp_path / "a-1-b")
+    assert file is not None
+    assert ([*file.columns["numbers"]], len(file.columns["empty"])) == ([1, -2, 3], 0)
+    state_column = file.columns["states"]
+    assert (state_column.shape, state_column[1].tolist(), state_column[1:].tolist()) == (
+        (3, 2),
+        [2, 3],
+        [[2, 3], [4, 5]],
+    )
+    assert state_column.take(np.array([2, 0])).tolist() == [[4, 5], [0, 1]]
+    assert state_column.read_whole().tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+@little_endian
+def test_columns_and_sealed_segment_of_a_history_have_these_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The columns and the sealed segment of a history have these digests under these format numbers."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    url = create_ledger(str(tmp_path / "ratings.db"))
+    enter(url, draw_history(3, 60))
+    load_facts(url)
+    (path,) = (tmp_path / "caches").rglob("columns/*-*-*")
+    file = open_file(path)
+    assert file is not None
+    assert path.name.endswith(f"-{column_cache.FORMAT}")
+    digest = hashlib.sha256()
+    for name, column in sorted(file.columns.items()):
+        if name == "others":  # records contain the time of recording
+            continue
+        digest.update(f"{name} {column.typecode} {column.shape}".encode() + bytes(column.read_uncached()))
+    assert (column_cache.FORMAT, digest.hexdigest()[:16]) == ("6", "69c1543b09314e01")
+    sealed = b"".join(map(bytes, segments.encode_segment(load_facts(url, cached=False), {})))
+    assert (segments.FORMAT, hashlib.sha256(sealed).hexdigest()[:16]) == ("7", "068f99a6921097c2")
 
 
 @pytest.fixture
@@ -81,8 +140,6 @@ def test_column_reads_return_written_numbers(tmp_path_factory: pytest.TempPathFa
             first *= access == "slice"
             assert [*stored[first:last]] == expected[first:last]
         elif access == "some":
-            import numpy as np
-
             indices = np.array([*range(first, last), *range(first, last)][::-1], dtype=np.int64)
             assert stored.take(indices).tolist() == [expected[index] for index in indices.tolist()]
         elif access == "all":
@@ -154,8 +211,6 @@ def test_layered_column_behaves_like_a_list(
 
 def take_many(column: LayeredColumn, indices: list[int]) -> list[int]:
     """Return the numbers at many indices."""
-    import numpy as np
-
     numbers: list[int] = column.take(np.array(indices, dtype=np.int64)).tolist()
     return numbers
 
@@ -223,49 +278,52 @@ def test_queries_of_damaged_files_have_the_answers_of_the_log(
     Segments are merged now and then. A query that finds damage reports it in one line, deletes the file and asks again.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
+    set_thresholds(monkeypatch, traced_games=1)
     cases: Counter[str] = Counter()
     # the first history is in each kind of store, the others are in files
     seeds = 40 if at_length else 4 if store_kind == "sqlite" else 1
     for seed in range(seeds):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
-        upgrade(url)
+        create_ledger(url)
         ledger, rest = open_ledger(url), draw_history(seed, 90)
-        monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
+        set_thresholds(monkeypatch, cached_events=NEVER)
         while rest:
             part, rest = rest[:30], rest[30:]
             enter(ledger, part)
-            monkeypatch.setattr("ratings_ledger.projections.facts.decoding.DELTA_EVENTS", chance.choice((11, 1_000)))
-            monkeypatch.setattr("ratings_ledger.projections.facts.column_cache.MERGE_RATIO", chance.choice((0, 8)))
+            set_thresholds(monkeypatch, delta_events=chance.choice((11, 1_000)), compacted_times=chance.choice((0, 8)))
             with ledger.reading() as connection:
                 position = head(connection).position
             queries = list_queries(
                 chance, position, [proposed["data"]["game_id"] for proposed in part if "game_id" in proposed["data"]]
             )
             set_paths(monkeypatch, scanned=False, compiled=False)
-            monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
-            expected_answers = [answer(Snapshot(ledger, *at), query) for at, query in queries]
+            set_thresholds(monkeypatch, cached_events=NEVER)
+            with rl.open(url) as opened:
+                expected_answers = [answer(opened, at, query) for at, query in queries]
             set_paths(monkeypatch, scanned=False, compiled=chance.random() < 0.2)
-            cache = LadderCache()
+            opened = rl.open(url)
             for (at, query), expected in zip(queries, expected_answers, strict=True):
                 caplog.clear()
                 with caplog.at_level(logging.WARNING):
-                    assert answer(Snapshot(ledger, *at, cache=cache), query) == expected
+                    assert answer(opened, at, query) == expected
                 cases.update("reported" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
                 cases.update("during a query" for line in caplog.messages if "a damaged file" in line)
                 cases[damage_files(tmp_path / "caches", chance)] += 1
                 if chance.random() < 0.5:
-                    cache = LadderCache()
+                    opened.close()
+                    opened = rl.open(url)
+            opened.close()
     assert cases.keys() >= {"reported", "during a query", "flip", "cut", "lose", "swap"} or (
         seeds == 1 and cases["reported"]
     ), cases
 
 
-CoordinateSpec = tuple[tuple[str | None, int | None], Callable[[Snapshot], Any]]
+Coordinates = tuple[str | None, int | None]
+Query = Callable[[rl.View], Any]
 
 
-def list_queries(chance: Random, position: int, games: list[str]) -> list[CoordinateSpec]:
+def list_queries(chance: Random, position: int, games: list[str]) -> list[tuple[Coordinates, Query]]:
     """Return queries about a ladder, and about some of the games, at coordinates."""
     ladder = chance.choice(ADJUSTED)
     at = chance.choice((None, *INSTANTS)), chance.choice((None, position, chance.randint(1, position)))
@@ -278,10 +336,11 @@ def list_queries(chance: Random, position: int, games: list[str]) -> list[Coordi
     ]
 
 
-def answer(view: Snapshot, query: Callable[[Snapshot], Any]) -> Any:
+def answer(ledger: rl.Ledger, at: Coordinates, query: Query) -> Any:
     """Return the answer as JSON, or the type and message of its error."""
+    as_of, known_at = at
     try:
-        return json.loads(json.dumps(query(view).model_dump(mode="json")))
+        return json.loads(json.dumps(query(ledger.at(as_of=as_of, known_at=known_at)).model_dump(mode="json")))
     except Exception as problem:
         return type(problem).__name__, str(problem)
 

@@ -1,26 +1,36 @@
-"""Columns of sides, scores and custom numbers are equal for one game and for all games, cached, scanned and sealed."""
+"""Facts: columns, games and players are equal alone and in bulk, with numpy or without, cached, scanned and sealed."""
 
+from array import array
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from ledgers import create_ledger
 from paths import set_paths, summarize_facts
+from thresholds import set_thresholds
+from time_histories import LADDERS, draw_history
 from time_ledgers import enter
 
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster import base, segments
 from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.object_store import open_object_store
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, find_row_at
+from ratings_ledger.projections.facts.lookups import look_up_games
+from ratings_ledger.projections.facts.players import Players, known_players
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns
 from ratings_ledger.projections.rulesets.versions import Reading, find_reading
 from ratings_ledger.rules import MISSING
@@ -171,8 +181,7 @@ def test_all_games_at_once_read_like_each_alone(reading: Reading) -> None:
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The path of a ledger without events, with a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    upgrade(str(tmp_path / "ratings.db"))
-    return str(tmp_path / "ratings.db")
+    return create_ledger(str(tmp_path / "ratings.db"))
 
 
 @pytest.mark.parametrize("scanned", [False, True])
@@ -194,7 +203,7 @@ def test_growing_cache_has_the_columns_of_the_log(url: str, scanned: bool, monke
 
 def test_sealed_segment_has_numbers_and_clubs_of_its_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sealed segment has the numbers of all games, part by part, and the names of clubs."""
-    monkeypatch.setattr(segments, "PART_GAMES", 7)
+    set_thresholds(monkeypatch, part_games=7)
     facts = decode_games(*draw_games(100))
     (tmp_path / "segment").write_bytes(b"".join(map(bytes, segments.encode_segment(facts, {"name": "segment"}))))
     opened = OpenedObject(open_object_store(str(tmp_path)), "segment")
@@ -219,3 +228,112 @@ def test_sealed_segment_has_numbers_and_clubs_of_its_games(tmp_path: Path, monke
             else:
                 assert part.slots[name].tolist() == expected
     assert len(found_columns) == 7
+
+
+@pytest.fixture(params=["by numpy", "one by one"])
+def lookup_method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look numbers up by numpy, or as if numpy were not loaded."""
+    monkeypatch.setattr(arrays, "should_use_numpy", lambda count, worth_loading=0: request.param == "by numpy")
+
+
+@pytest.mark.usefixtures("lookup_method")
+def test_spans_equal_those_of_a_bisection() -> None:
+    """For ascending starts, each number is in the span that a bisection finds, also at the ends."""
+    chance = Random(1)
+    for count in (1, 2, 7, 1_000):
+        starts = array("q", [0, *sorted(chance.sample(range(1, 5 * count), count - 1))])
+        numbers = array("q", [*starts, *(chance.randrange(6 * count) for _ in range(50))])
+        spans = arrays.find_spans(starts, numbers)
+        assert [*spans] == [bisect_right(starts, number) - 1 for number in numbers]
+    assert [*arrays.find_spans(array("q", [0, 3]), array("q"))] == []
+
+
+@pytest.mark.usefixtures("lookup_method")
+def test_column_lookups_equal_plain_loops() -> None:
+    """Indices of spans, the numbers there, and shifted numbers equal those of plain loops, and limits are checked."""
+    numbers, starts, counts = array("i", range(10, 30)), array("q", [3, 0, 9]), array("q", [2, 0, 4])
+    indices = arrays.span_indices(starts, counts)
+    assert [*indices] == [3, 4, 9, 10, 11, 12]
+    for column in (numbers, memoryview(numbers)):
+        assert arrays.take(column, indices).tolist() == [13, 14, 19, 20, 21, 22]
+    assert arrays.take(numbers, array("q")).tolist() == arrays.span_indices(array("q"), array("q")).tolist() == []
+    assert arrays.shift(starts, -1).tolist() == [2, -1, 8]
+    assert arrays.is_within(starts, 0, 10)
+    assert not arrays.is_within(starts, 0, 9)
+    assert not arrays.is_within(starts, 1, 10)
+    assert arrays.is_within(array("q"), 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lookup_method")
+@pytest.mark.parametrize("compiled", [True, False])
+def test_looked_up_games_equal_the_facts(compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Games looked up at once equal the facts of each, and a continued trace has the players of many games like of
+    each.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    url, log = create_ledger(str(tmp_path / "ratings.db")), draw_history(101, 90)
+    set_paths(monkeypatch, scanned=False, compiled=compiled)
+    compared = continued = 0
+    for first, last in pairwise((0, *range(60, 91, 5))):
+        enter(url, log[first:last])
+        with open_ledger(url).reading() as connection:
+            facts = decoding.decode(connection, last, lazily=True)
+            ladders = Ladders(facts)
+            for name in (ladder for ladder in dict.fromkeys(LADDERS) if ladder.startswith("catan-elo")):
+                trace = ladders.trace(name)
+                games = range(trace.game_count)
+                players_by_game = [[*trace.players_of(game)] for game in games]
+                assert [[*players] for players in trace.players_by_game(games)] == players_by_game
+                continued += trace.earlier is not None
+        rows = range(len(facts.first_position))
+        for row, game in zip(rows, look_up_games(facts, rows), strict=True):
+            seats = range(facts.start[row], facts.start[row] + facts.count[row])
+            assert game[:3] == (facts.first_position[row], facts.live_position[row], facts.occurred_at[row])
+            assert game.persons == [facts.person_of(seat) for seat in seats]
+            assert game.places == [facts.place[seat] for seat in seats]
+            assert game.replaced == [facts.replaced[seat] for seat in seats]
+            compared += 1
+    assert compared > 50
+    assert continued > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cached", [False, True])
+def test_known_names_are_found_without_reading_all(
+    cached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool
+) -> None:
+    """At every position of random histories, a name is known exactly if a full search finds it; most need no full
+    search.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    set_thresholds(monkeypatch, cached_events=1 if cached else 10**9)
+    counts: Counter[tuple[bool, bool]] = Counter()
+    for seed in range(60 if at_length else 6):
+        url = str(tmp_path / f"{seed}.db")
+        create_ledger(url)
+        ledger = open_ledger(url)
+        enter(ledger, draw_history(seed, 60))
+        with ledger.reading() as connection:
+            last = head(connection).position
+            for position in sorted(Random(seed).sample(range(1, last + 1), min(last, 12))):
+                facts = decoding.decode(connection, position)
+                all_players = known_players(facts)
+                full_searches = list[str]()
+
+                def list_all(all_players: Any = all_players, full_searches: list[str] = full_searches) -> Any:
+                    full_searches.append("all")
+                    return all_players
+
+                players = Players(facts, list_all)
+                for name in [*facts.players, "zoe"]:
+                    full_searches.clear()
+                    assert (name in players) == (name in all_players), (seed, position, name)
+                    counts[name in all_players, bool(full_searches)] += 1
+                players.update(["zoe"])
+                assert "zoe" in players
+                assert {*players} == all_players | {"zoe"}
+                assert len(players) == len(all_players) + 1
+    assert counts[True, False] > counts[True, True] > 0, counts
+    assert counts[False, True] > 0
