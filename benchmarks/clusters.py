@@ -20,8 +20,8 @@ from benchmarks.measuring import ROOT
 from benchmarks.ours import list_rulesets
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
+from ratings_ledger.projections.cluster import cluster_work
+from ratings_ledger.projections.cluster.cluster_work import create_cluster_work_at
 from ratings_ledger.projections.cluster.inventory import list_segments, seal_all
 from ratings_ledger.projections.cluster.packs import PACK_GAMES
 from ratings_ledger.projections.cluster.worker_checks import compute_golden_digest
@@ -59,7 +59,7 @@ def rebuild(url: str, on: str | None, segments: str, pack_games: int = PACK_GAME
     processor seconds of this process and of all workers.
     """
     ledger, progress = open_ledger(url), dict[str, int]()
-    with _open_engine(on) as (address, measure_workers), patch.object(coordinating, "PACK_GAMES", pack_games):
+    with _open_engine(on) as (address, measure_workers), patch.object(cluster_work, "PACK_GAMES", pack_games):
         work_at = address and create_cluster_work_at(
             ledger, address, segments, RULE_SECONDS, lambda stage, numbers: progress.update(numbers)
         )

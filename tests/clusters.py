@@ -17,28 +17,27 @@ from thresholds import set_thresholds
 
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.cluster import coordinating, engines, task_runner
-from ratings_ledger.projections.cluster.columnar import OpenedObject, open_object
-from ratings_ledger.projections.cluster.object_store import open_object_store
+from ratings_ledger.projections.cluster import cluster_work, engines, prepared_log, resources, task_runner
+from ratings_ledger.projections.cluster.object_store import OpenedObject, open_object, open_object_store
+from ratings_ledger.projections.cluster.resources import Cluster
 from ratings_ledger.projections.cluster.segments import read_player_names, to_numbers_name
-from ratings_ledger.projections.cluster.task_runner import Cluster
 from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, compute, list_package_rulesets, plan
 
-SWEEP = coordinating.sweep
+SWEEP = Cluster.sweep
 # the calls of a coordinator at which a test may kill it
 CALLS = {
-    "a result": (coordinating, "read_result"),
+    "a result": (prepared_log, "read_result"),
     "the promotion": (generations, "promote"),
     "the live generation": (generations, "read_live_generation"),
 }
 RUN_UNTIL_KILLED = """
 import sys, time
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster.coordinating import open_cluster
+from ratings_ledger.projections.cluster.resources import open_cluster
 with open_cluster(open_ledger(sys.argv[1]), "processes:1", sys.argv[2]):
     print("begun", flush=True)
     time.sleep(60)
@@ -84,7 +83,8 @@ def open_local_cluster(place: Path, engine: Any = None) -> Iterator[Cluster]:
 def use_local_cluster(place: Path) -> Iterator[None]:
     """Let commands with `--on` use a cluster in this process, whose objects are in a folder."""
     with open_local_cluster(place) as cluster, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinating, "open_cluster", lambda *_: nullcontext(cluster))
+        for module in (cluster_work, resources):
+            patch.setattr(module, "open_cluster", lambda *_: nullcontext(cluster))
         yield
 
 
@@ -104,9 +104,9 @@ def rank_on_cluster(ledger: Ledger, cluster: Cluster, known_at: int | None = Non
     if known_at is None:
         with ledger.reading() as connection:
             known_at = head(connection).position
-    prepared = coordinating.prepare_with_retries(ledger, cluster, known_at)
+    prepared = prepared_log.prepare_with_retries(ledger, cluster, known_at)
     isolated = list_package_rulesets(prepared.facts)
-    with closing(coordinating.compute_on_cluster(ledger, cluster, prepared, (), (), False, isolated)) as results:
+    with closing(cluster_work.compute_on_cluster(ledger, cluster, prepared, (), (), False, isolated)) as results:
         return _collect_by_ladder(results)
 
 
@@ -134,7 +134,7 @@ def read_capacity(address: str) -> int:
 
 def use_segment_format(patch: pytest.MonkeyPatch, name: str) -> None:
     """Make a coordinator name segments after another format."""
-    patch.setattr(coordinating, "FORMAT", name)
+    patch.setattr(prepared_log, "FORMAT", name)
 
 
 def read_numbers_object(segment: Path) -> tuple[dict[str, Any], list[str]]:
@@ -156,17 +156,17 @@ def make_machine_unfit(patch: pytest.MonkeyPatch, problem: str) -> None:
     def refuse() -> str:
         raise engines.UnfitWorker(problem)
 
-    patch.setattr(coordinating, "compute_golden_digest", refuse)
+    patch.setattr(resources, "compute_golden_digest", refuse)
 
 
 def keep_every_object(patch: pytest.MonkeyPatch) -> None:
     """Make a coordinator keep the objects that only its computation used."""
-    patch.setattr(coordinating, "sweep", lambda cluster: None)
+    patch.setattr(Cluster, "sweep", lambda cluster: None)
 
 
 def sweep_after_rebuild(patch: pytest.MonkeyPatch) -> None:
     """Make a coordinator delete old objects after its rebuild, which `keep_every_object` prevents."""
-    patch.setattr(coordinating, "sweep", SWEEP)
+    patch.setattr(Cluster, "sweep", SWEEP)
 
 
 def kill_at_call(call: str, after: bool, nth: int = 1) -> Callable[[pytest.MonkeyPatch], None]:

@@ -58,7 +58,7 @@ def check_workers(ledger: Ledger, on: str | None, segments: str | None) -> None:
     Raises `BadArgument`, `StoreUnavailable`.
     """
     if on is not None:
-        from ratings_ledger.projections.cluster.coordinating import open_cluster
+        from ratings_ledger.projections.cluster.resources import open_cluster
 
         with open_cluster(ledger, on, segments):
             pass
@@ -78,16 +78,17 @@ def choose_work_at(
     """
     if on is None:
         return None
-    from ratings_ledger.projections.cluster import coordinating  # only engines need these modules
-    from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
+    # only engines need these modules
+    from ratings_ledger.projections.cluster import prepared_log
+    from ratings_ledger.projections.cluster.cluster_work import create_cluster_work_at
 
     with ledger.reading() as connection:
         event_count = head(connection).position
-    if event_count < coordinating.SEGMENT_EVENTS:
+    if event_count < prepared_log.SEGMENT_EVENTS:
         check_workers(ledger, on, segments)
         render.note(
             f"note: the log has {render.count(event_count, 'event')}, fewer than a segment of "
-            f"{coordinating.SEGMENT_EVENTS:,}; nothing is sealed, and this process does the work instead of --on "
+            f"{prepared_log.SEGMENT_EVENTS:,}; nothing is sealed, and this process does the work instead of --on "
             f"{render.plain(redact_password(on))}"
         )
         return None

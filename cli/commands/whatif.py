@@ -86,7 +86,7 @@ def whatif(
         simulation = view.simulate(rulesets, ladders)
     else:
         # slow to import, and only engines need them
-        from ratings_ledger.projections.cluster.coordinating import open_cluster
+        from ratings_ledger.projections.cluster.resources import open_cluster
         from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
 
         with show_progress(None) as report_progress:

@@ -4,7 +4,6 @@ from collections import Counter
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import print_records_csv
-from ratings_ledger.projections.cluster.coordinating import SHORT_LIVED
 from ratings_ledger.projections.cluster.inventory import (
     MISSING,
     OTHER_HISTORY,
@@ -14,6 +13,7 @@ from ratings_ledger.projections.cluster.inventory import (
     UnusedObject,
 )
 from ratings_ledger.projections.cluster.object_store import LASTING
+from ratings_ledger.projections.cluster.resources import SHORT_LIVED
 from ratings_ledger.projections.cluster.segments import parse_segment_name, to_segment_name
 
 

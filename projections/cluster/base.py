@@ -19,14 +19,14 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import read_known_event
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.columnar import (
+from ratings_ledger.projections.cluster.object_store import (
     Array,
     DamagedObject,
+    Objects,
     OpenedObject,
     encode_object,
     open_object,
 )
-from ratings_ledger.projections.cluster.object_store import Objects
 from ratings_ledger.projections.cluster.segments import (
     MORE_SLOTS,
     ROWS,

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from ratings_ledger.ledger.errors import BadArgument, LedgerError, StoreUnavailable
 from ratings_ledger.ledger.processes.forking import available_cores, open_pool
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.projections.cluster.columnar import DamagedObject
+from ratings_ledger.projections.cluster.object_store import DamagedObject
 
 CONNECT_SECONDS = 20  # how long to wait for an answer of a Dask scheduler
 # the number of tasks submitted at a time for each thread of a cluster, because an answer takes about 20 ms

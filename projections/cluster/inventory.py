@@ -13,19 +13,20 @@ from ratings_ledger.ledger.errors import AlreadyRunning
 from ratings_ledger.ledger.processes.identity import is_process_running
 from ratings_ledger.ledger.store.log import head, ledger_id, read_chain_hash
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.coordinating import (
-    SHORT_LIVED,
-    is_old,
+from ratings_ledger.projections.cluster.object_store import LASTING, DamagedObject, Objects, OpenedObject
+from ratings_ledger.projections.cluster.prepared_log import (
     list_segment_names,
-    open_cluster,
-    open_ledger_objects,
     read_segment_records,
     retry_on_damage,
     seal,
-    sweep,
 )
-from ratings_ledger.projections.cluster.object_store import LASTING, Objects
+from ratings_ledger.projections.cluster.resources import (
+    SHORT_LIVED,
+    ReportProgress,
+    is_old,
+    open_cluster,
+    open_ledger_objects,
+)
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     Numbering,
@@ -34,7 +35,6 @@ from ratings_ledger.projections.cluster.segments import (
     to_numbers_name,
     to_segment_name,
 )
-from ratings_ledger.projections.cluster.task_runner import ReportProgress
 from ratings_ledger.projections.cluster.tasks import build_segment, has_different_bytes
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.queries.results import Result
@@ -154,7 +154,7 @@ def seal_all(ledger: Ledger, on: str, url: str | None, report_progress: ReportPr
     """Seal all unsealed events on the workers of an engine. Raises the errors of `open_cluster` and `seal`."""
     with open_cluster(ledger, on, url, report_progress) as cluster:
         retry_on_damage(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))
-        sweep(cluster)
+        cluster.sweep()
     return list_segments(ledger, url)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, encode_object
+from ratings_ledger.projections.cluster.object_store import Array, OpenedObject, encode_object
 from ratings_ledger.projections.contract import NUMBERS
 from ratings_ledger.projections.facts.columns import (
     LABELS,

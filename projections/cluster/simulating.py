@@ -15,16 +15,15 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import read_published_lists, select_latest_lists
-from ratings_ledger.projections.cluster.coordinating import (
+from ratings_ledger.projections.cluster.pack_comparisons import parse_comparison
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, build_packs, group_by_family
+from ratings_ledger.projections.cluster.prepared_log import (
     PreparedLog,
     create_pack_task,
     prepare_with_retries,
     run_pack_tasks,
-    sweep,
 )
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, build_packs, group_by_family
-from ratings_ledger.projections.cluster.task_runner import Cluster, Task
-from ratings_ledger.projections.cluster.tasks import parse_comparison
+from ratings_ledger.projections.cluster.resources import Cluster
 from ratings_ledger.projections.diff.affected import is_affected
 from ratings_ledger.projections.diff.what_if import (
     SimulatedLadder,
@@ -76,7 +75,7 @@ def simulate_on_cluster(
         request = _SimulationRequest(ledger, connection, cluster, prepared, ladders, until, note)
         failed = list[str]()
         variants = tuple(_simulate_variant(request, settings, ruleset, failed) for settings, ruleset in rulesets)
-        sweep(cluster)
+        cluster.sweep()
         at = Coordinates(until, position, None, tuple(prepared.facts.left_out))
         return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
 
@@ -143,25 +142,36 @@ def _compare_packs(
     rulesets. `planned` are the facts with all rulesets of both sides. Raises the errors of `run_tasks`.
     """
     ledger, connection, cluster, prepared, *_ = request
-    tasks = list[Task]()
     published = {
         published_list.ladder: published_list
         for published_list in select_latest_lists(read_published_lists(connection, planned.position))
     }
-    for ruleset_id, names in _list_affected(planned, ruleset, ladders).items():
-        lists = group_by_family(planned.rulesets[ruleset_id], published)
-        for pack in build_packs(planned, ruleset_id, () if all_packs else names, (), prepared.counts, PACK_GAMES):
-            pack_lists = [published[name] for family in pack.families for name in lists.get(family, ())]
-            options = {
-                "asked": names,
-                "under": ruleset.model_dump(mode="json", exclude_unset=True),
-                "as_of": request.as_of,
-                "lists": [
-                    [*published_list, [[*row] for row in load_published_list(connection, published_list).rows]]
-                    for published_list in pack_lists
-                ],
-            }
-            tasks.append(create_pack_task("compare", prepared, pack, **options))
+
+    affected = _list_affected(planned, ruleset, ladders)
+    names_by_family = {ruleset_id: group_by_family(planned.rulesets[ruleset_id], published) for ruleset_id in affected}
+
+    def load_lists(pack: Pack) -> list[list[Any]]:
+        """Return the published lists of a pack's ladders, each with its rows."""
+        names = names_by_family[pack.ruleset_id]
+        pack_lists = [published[name] for family in pack.families for name in names.get(family, ())]
+        return [
+            [*published_list, [[*row] for row in load_published_list(connection, published_list).rows]]
+            for published_list in pack_lists
+        ]
+
+    tasks = [
+        create_pack_task(
+            "compare",
+            prepared,
+            pack,
+            asked=names,
+            under=ruleset.model_dump(mode="json", exclude_unset=True),
+            as_of=request.as_of,
+            lists=load_lists(pack),
+        )
+        for ruleset_id, names in affected.items()
+        for pack in build_packs(planned, ruleset_id, () if all_packs else names, (), prepared.counts, PACK_GAMES)
+    ]
     for result in run_pack_tasks(ledger, cluster, prepared, "comparing", tasks, accounts=True):
         yield parse_comparison(result)
 

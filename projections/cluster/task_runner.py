@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.engines import ConflictingOutput, Engine, TaskFailed, TaskLost, UnfitWorker
-from ratings_ledger.projections.cluster.object_store import Objects, describe_os_error
+from ratings_ledger.projections.cluster.engines import ConflictingOutput, TaskFailed, TaskLost, UnfitWorker
+from ratings_ledger.projections.cluster.object_store import DamagedObject, Objects, OpenedObject, describe_os_error
+from ratings_ledger.projections.cluster.resources import Cluster
 from ratings_ledger.projections.cluster.tasks import SAME_LOCATION, locate_plans, perform
-from ratings_ledger.projections.cluster.worker_checks import Proof
 
 TRIES = 3
 WAIT_SECONDS = 1.0
@@ -30,8 +29,6 @@ CAPACITY_TURNS = 50
 NAMED_FAILURES = 3
 
 logger = logging.getLogger(__name__)
-
-ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class Task(NamedTuple):
@@ -46,21 +43,6 @@ class TasksFailed(LedgerError):
     """Some tasks failed on every try; all other tasks are done (exit code 3)."""
 
     reason = "worker-lost"
-
-
-class Cluster(NamedTuple):
-    """The resources of one computation.
-
-    proof:           what a worker must prove before it runs tasks
-    own_objects:     the names of the objects that only this computation uses
-    report_progress: a function to call with the stage of the computation and its numbers
-    """
-
-    engine: Engine
-    objects: Objects
-    proof: Proof
-    own_objects: set[str]
-    report_progress: ReportProgress = lambda stage, progress: None
 
 
 def run_tasks(

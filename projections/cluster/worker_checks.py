@@ -10,10 +10,7 @@ from typing import NamedTuple
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.projections.cluster.engines import UnfitWorker
-from ratings_ledger.projections.cluster.object_store import (
-    Objects,
-    describe_os_error,
-)
+from ratings_ledger.projections.cluster.object_store import Objects, describe_os_error
 from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.streams import Stream

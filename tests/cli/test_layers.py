@@ -309,8 +309,6 @@ FURTHER_MANY_IMPORTS = {
     "projections/admission/ladder_checks.py",
     "projections/admission/proposals.py",
     "projections/admission/trials.py",
-    "projections/cluster/coordinating.py",
-    "projections/cluster/tasks.py",
     "projections/facts/decoding.py",
     "projections/stored/rebuilding.py",
     "projections/stored/verification.py",

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ratings_ledger.projections.cluster import base, object_store, segments, tasks
+from ratings_ledger.projections.cluster import base, object_store, pack_replays, segments, tasks
 
 FOLDER = Path(os.environ["RATINGS_TEST_FAULTS"])
 _plan = ""
@@ -131,14 +131,16 @@ def _set_up() -> None:
     settings = json.loads((FOLDER / "settings.json").read_text())
     if settings.get("elsewhere"):
         object_store.Folder.__init__ = _open_elsewhere  # type: ignore[method-assign]
-    segments.PART_GAMES, tasks.WINDOW_GAMES = settings["part_games"], settings["window_games"]
+    segments.PART_GAMES, pack_replays.WINDOW_GAMES = settings["part_games"], settings["window_games"]
     tasks.CODE = settings.get("code", tasks.CODE)
-    tasks.perform, base.read_games_of_cells, tasks.compute = _perform_in_stages, _read_and_reach, _compute_and_reach  # type: ignore[assignment]
+    tasks.perform, base.read_games_of_cells = _perform_in_stages, _read_and_reach  # type: ignore[assignment]
+    pack_replays.compute = _compute_and_reach  # type: ignore[assignment]
     tasks.decode_text, tasks.create_or_compare = _decode_and_reach, _keep_or_differ
     object_store.Folder.create = _create_in_halves  # type: ignore[method-assign]
 
 
 if tasks.perform.__module__ == tasks.__name__:  # Dask loads this twice
-    _perform, _decode, _games, _compute = tasks.perform, tasks.decode_text, base.read_games_of_cells, tasks.compute
+    _perform, _decode, _games = tasks.perform, tasks.decode_text, base.read_games_of_cells
+    _compute = pack_replays.compute
     _create, _keep = object_store.Folder.create, tasks.create_or_compare
     _set_up()

@@ -24,8 +24,7 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster import base, segments
-from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.object_store import open_object_store
+from ratings_ledger.projections.cluster.object_store import OpenedObject, open_object_store
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, find_row_at
 from ratings_ledger.projections.facts.lookups import look_up_games

@@ -10,8 +10,14 @@ import pytest
 
 from ratings_ledger import StoreUnavailable
 from ratings_ledger.projections.cluster import object_store as places
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.object_store import Bucket, Folder, Objects, open_object_store
+from ratings_ledger.projections.cluster.object_store import (
+    Bucket,
+    DamagedObject,
+    Folder,
+    Objects,
+    OpenedObject,
+    open_object_store,
+)
 from ratings_ledger.projections.cluster.worker_checks import prove
 
 

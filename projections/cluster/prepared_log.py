@@ -1,4 +1,4 @@
-"""Coordinate a computation on a cluster: seal old events, create the base that all packs share, and collect results.
+"""Prepare a log for a computation on a cluster: seal old events, create the base that all packs share, and run packs.
 
 Only the coordinator reads the log. Workers read objects: first ranges of records to seal, then segments and bases.
 """
@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
-from array import array
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.errors import StoreDamaged, StoreUnavailable
-from ratings_ledger.ledger.own_files import find_cache_folder, refuse_other_accounts
+from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.store.log import (
     find_first_positions,
     ledger_id,
@@ -27,13 +22,11 @@ from ratings_ledger.ledger.store.log import (
     read_page,
 )
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, create_base, list_cells, load_base, name_by_content
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, open_object
-from ratings_ledger.projections.cluster.engines import UnfitWorker, open_engine
-from ratings_ledger.projections.cluster.object_store import Folder, Objects, open_object_store
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, build_packs, find_streamed_ladder
+from ratings_ledger.projections.cluster.object_store import DamagedObject, Objects, OpenedObject, open_object
+from ratings_ledger.projections.cluster.packs import Pack
+from ratings_ledger.projections.cluster.resources import Cluster
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     NamedCell,
@@ -44,7 +37,7 @@ from ratings_ledger.projections.cluster.segments import (
     parse_segment_name,
     to_numbers_name,
 )
-from ratings_ledger.projections.cluster.task_runner import Cluster, ReportProgress, Task, run_tasks
+from ratings_ledger.projections.cluster.task_runner import Task, run_tasks
 from ratings_ledger.projections.cluster.tasks import (
     create_or_compare,
     encode_records,
@@ -52,76 +45,14 @@ from ratings_ledger.projections.cluster.tasks import (
     read_result,
     write_pack_plan,
 )
-from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
-from ratings_ledger.projections.facts.column_cache import name_cache_folder
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode, decode_changes_after
+from ratings_ledger.projections.facts.decoding import decode_changes_after
 from ratings_ledger.projections.facts.games import number_cell
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladder_names import parse_name
-from ratings_ledger.projections.stored.computing import (
-    BuiltLadder,
-    ComputePlan,
-    LadderFailure,
-    build_ladder,
-    compute,
-    list_package_rulesets,
-    plan,
-    unpack,
-)
-from ratings_ledger.projections.stored.rule_processes import isolate
-from ratings_ledger.projections.stored.work import Results, Work, WorkAt
 
 # the number of events in a segment, and the number of events that are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
-ANY_RIGHTS_OF_OTHERS, WORLD_WRITABLE = 0o077, 0o002  # bits of a folder's mode that must not be set
-LEFTOVER_SECONDS = 86_400  # a short-lived object of this age was left by a killed computation
-# the beginnings of the names of objects that only one computation uses
-SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-@contextmanager
-def open_cluster(
-    ledger: Ledger, on: str, url: str | None, report_progress: ReportProgress = lambda stage, numbers: None
-) -> Iterator[Cluster]:
-    """Provide the engine at the address `on`, with an object store below a URL or in the cache folder.
-
-    Raises `BadArgument`, `StoreUnavailable`.
-    """
-    objects = open_ledger_objects(ledger, url)
-    if isinstance(objects, Folder):
-        # the group may write into a folder that was named, because the accounts of a cluster may share a group
-        objects.refuse_other_accounts(ANY_RIGHTS_OF_OTHERS if url is None else WORLD_WRITABLE)
-    with open_engine(on) as engine:
-        if not compiling.is_available():
-            raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
-        try:
-            golden = compute_golden_digest()
-        except UnfitWorker as problem:
-            raise StoreUnavailable(str(problem), "file") from None
-        nonce = prove(objects)
-        try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, golden), {nonce}, report_progress)
-        finally:
-            with suppress(OSError):
-                objects.delete(nonce)
-
-
-def open_ledger_objects(ledger: Ledger, url: str | None) -> Objects:
-    """Open the store of a ledger's objects, below a URL or in the cache folder. Raises `StoreUnavailable`."""
-    with ledger.reading() as connection:
-        if url is not None:
-            return open_object_store(f"{url.rstrip('/')}/{ledger_id(connection)}")
-        folder = find_cache_folder()
-        if folder is None:
-            raise StoreUnavailable("this account has no cache folder; pass --segments URL", "file")
-        root = Path(folder) / name_cache_folder(connection)
-        with suppress(OSError):  # the first write to the folder reports the error
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        refuse_other_accounts(root)
-        return open_object_store(str(root / "sealed"))
 
 
 class SealedLog(NamedTuple):
@@ -349,104 +280,3 @@ def retry_on_damage(ledger: Ledger, cluster: Cluster, make: Callable[[Connection
 def prepare_with_retries(ledger: Ledger, cluster: Cluster, position: int, accounts: bool = False) -> PreparedLog:
     """Return the result of `prepare`. Damaged objects are created again. Raises the errors of `run_tasks`."""
     return retry_on_damage(ledger, cluster, lambda connection: prepare(connection, cluster, position, accounts))
-
-
-def compute_on_cluster(
-    ledger: Ledger,
-    cluster: Cluster,
-    prepared: PreparedLog,
-    requested: Collection[str],
-    stored: Collection[str],
-    changes: bool,
-    isolated: Collection[str],
-) -> Generator[BuiltLadder | LadderFailure]:
-    """Compute the ladders of a log on a cluster, like `computing.compute`, except for the rulesets in `isolated`.
-
-    Raises the errors of `run_tasks`.
-    """
-    facts = prepared.facts
-    planned = plan(Ladders(facts.select_rows(array("q"))), requested, (), [*facts.rulesets])
-    yield from planned.failures
-    tasks = [
-        create_pack_task(
-            "replay",
-            prepared,
-            pack,
-            asked=pack.requested,
-            stored=pack.stored,
-            changes=changes,
-            streamed=find_streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
-        )
-        for ruleset_id in planned.isolated
-        if ruleset_id not in isolated
-        for pack in build_packs(facts, ruleset_id, requested, stored, prepared.counts, PACK_GAMES)
-    ]
-    for result in run_pack_tasks(ledger, cluster, prepared, "replaying", tasks):
-        yield from unpack(result)
-
-
-def sweep(cluster: Cluster) -> None:
-    """Delete the objects that only this computation used, and leftovers of earlier computations."""
-    objects = cluster.objects
-    for prefix in SHORT_LIVED:
-        for name in objects.names(prefix):
-            if name in cluster.own_objects or is_old(objects, name):
-                objects.delete(name)
-
-
-def is_old(objects: Objects, name: str) -> bool:
-    """Tell whether an object is older than any running computation; False if its age is unknown."""
-    now = clock.now() // 1_000_000
-    return now - (objects.written_at(name) or now) > LEFTOVER_SECONDS
-
-
-def create_cluster_work_at(
-    ledger: Ledger,
-    on: str,
-    segments: str | None,
-    rule_seconds: float,
-    report_progress: ReportProgress = lambda stage, numbers: None,
-) -> WorkAt:
-    """Return a function that opens cluster work at a position; see `open_cluster_work`."""
-    return lambda connection, position: open_cluster_work(ledger, on, segments, position, rule_seconds, report_progress)
-
-
-@contextmanager
-def open_cluster_work(
-    ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, report_progress: ReportProgress
-) -> Iterator[Work]:
-    """Provide the work at a position. The workers of the engine `on` do it; they share the object store at `segments`.
-
-    Third-party rules run on this machine, in separate processes.
-
-    Raises `BadArgument`, `StoreUnavailable`, `TasksFailed`, `WorkerLost`, `StoreDamaged`.
-    """
-    with open_cluster(ledger, on, segments, report_progress) as cluster:
-        prepared = prepare_with_retries(ledger, cluster, position)
-        isolated = list_package_rulesets(prepared.facts)
-
-        def generate_results(requested: Collection[str], stored: Collection[str], changes: bool) -> Results:
-            with closing(
-                compute_on_cluster(ledger, cluster, prepared, requested, stored, changes, isolated)
-            ) as ladders_of_packs:
-                yield from ladders_of_packs
-            if isolated:
-                with ledger.reading() as connection:
-                    ladders = Ladders(decode(connection, position, cached=False))
-                build = partial(build_ladder, changes=changes)
-                requested_rulesets = {parse_name(name).ruleset_id for name in requested}
-                isolated_plan = ComputePlan(
-                    {}, [], [name for name in isolated if not requested or name in requested_rulesets]
-                )
-                compute_isolated = isolate(ladders, requested, stored, build, rule_seconds)
-                with closing(
-                    compute(ladders, isolated_plan, build, compute_isolated=compute_isolated, changes=changes)
-                ) as ladders_of_packages:
-                    yield from ladders_of_packages
-
-        def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
-            return 0, generate_results(requested, stored, changes)
-
-        yield Work(prepared.facts, prepared.games, compute_ladders)
-        # only after success, because the next try after a failure reuses the objects
-        sweep(cluster)
