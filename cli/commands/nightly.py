@@ -32,7 +32,8 @@ from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 from ratings_ledger.ledger.store.runs import record_run, record_unreached_run
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.stored.generations import format_whole_second
-from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
+from ratings_ledger.projections.stored.rebuild_plan import RebuildOptions
+from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.status import Night, NightPart, find_last_comparison
 from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt

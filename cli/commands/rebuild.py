@@ -21,15 +21,10 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.results import ABSENT, Result
 from ratings_ledger.projections.stored.generations import read_previous_generation, roll_back
-from ratings_ledger.projections.stored.rebuilding import (
-    GENERATIONS_KEPT,
-    HistoryMissing,
-    RebuildOptions,
-    RebuildResult,
-    rebuild,
-)
+from ratings_ledger.projections.stored.rebuild_plan import GENERATIONS_KEPT, HistoryMissing, RebuildOptions
+from ratings_ledger.projections.stored.rebuilding import RebuildResult, rebuild
 from ratings_ledger.projections.stored.rule_processes import preload_rules
-from ratings_ledger.projections.stored.verification import verify_standings
+from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 LINES_SHOWN_MAX = 20
 

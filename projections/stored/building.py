@@ -68,6 +68,11 @@ class NewGeneration:
         self.rows += sum(len(built.rows) for built in self._waiting)
         self._waiting, self._waiting_rows = [], 0
 
+    def write_games(self, connection: Connection, facts: Facts) -> None:
+        """Store the current games for SQL. The generation must have a history."""
+        assert self.history_writer is not None
+        sql_history.write_games(self.history_writer, connection, facts)
+
     def take_over_unchanged(self, ladders: Sequence[Row[Any]]) -> None:
         """Reuse live ladders that no event has changed; their rows get the current position."""
         current_state = {

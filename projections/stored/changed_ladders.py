@@ -2,19 +2,24 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
+from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, apply_revisions
 from ratings_ledger.ledger.events.types import TYPES
-from ratings_ledger.ledger.store.log import Log, find_changed_games, read_valid_events
+from ratings_ledger.ledger.store.log import Log, find_changed_games, read_chain_hash, read_valid_events
+from ratings_ledger.ledger.store.opening import Ledger
+from ratings_ledger.ledger.store.runs import list_runs
 from ratings_ledger.projections.admission.ladder_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import is_affected, list_affected_groups
 from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.replay.streams import name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import Version, list_games
+from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.computing import list_package_rulesets
 
 # with more changed games than this, finding the ladders of each game takes longer than rebuilding every ladder
@@ -31,6 +36,33 @@ class GameState(NamedTuple):
     def name(self) -> str | None:
         """Return the name of the game that was played, such as `catan`."""
         return self.facts.label("game", self.row)
+
+
+def find_changed_since_build(
+    ledger: Ledger, connection: Connection, facts: Facts, live: Row[Any], stored: Sequence[Row[Any]]
+) -> set[str] | None:
+    """Return the ladders and rulesets that may differ from the live generation; None if this cannot be known.
+
+    It can be known only if this version of the program built the live generation from the history of this log. `stored`
+    are the ladder rows of this generation.
+    """
+    runs = list_runs(ledger, connection, now=0)  # only finished runs have details
+    builds = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
+    if not builds or builds[0].details.get("program") != program_digest():
+        return None
+    try:
+        chain_hash, _ = generations.read_stored_head(live)
+    except StoreDamaged:
+        return None
+    if not 0 < live.position <= facts.position or read_chain_hash(connection, live.position) != chain_hash:
+        return None
+    changed = find_changed_ladders(connection, facts, live.position)
+    if changed is None:
+        return None
+    # also rebuild ladders that are empty, have lost rows, or failed in an earlier rebuild
+    to_rebuild = {*generations.find_incomplete_ladders(connection, live.generation)}
+    to_rebuild |= {row.ladder for row in stored if row.position != live.position}
+    return changed | to_rebuild | {failure["ladder"] for failure in builds[0].details.get("failed", [])}
 
 
 def find_changed_ladders(connection: Connection, facts: Facts, position: int) -> set[str] | None:

@@ -310,8 +310,6 @@ FURTHER_MANY_IMPORTS = {
     "projections/admission/proposals.py",
     "projections/admission/trials.py",
     "projections/facts/decoding.py",
-    "projections/stored/rebuilding.py",
-    "projections/stored/verification.py",
 }
 
 

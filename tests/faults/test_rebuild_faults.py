@@ -33,9 +33,10 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.generations import list_ladder_rows
-from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
+from ratings_ledger.projections.stored.rebuild_plan import RebuildOptions
+from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
-from ratings_ledger.projections.stored.verification import verify_standings
+from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 

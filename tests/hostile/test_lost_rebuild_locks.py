@@ -19,7 +19,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.stored import generations, work
 from ratings_ledger.projections.stored.generations import read_live_generation
 from ratings_ledger.projections.stored.rebuilding import rebuild
-from ratings_ledger.projections.stored.verification import verify_standings
+from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 Ratings = Callable[..., Any]
 

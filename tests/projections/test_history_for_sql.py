@@ -28,8 +28,9 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
-from ratings_ledger.projections.stored.rebuilding import HistoryMissing, RebuildOptions, rebuild
-from ratings_ledger.projections.stored.verification import verify_standings
+from ratings_ledger.projections.stored.rebuild_plan import HistoryMissing, RebuildOptions
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.stored import computing, generations, rebuilding
+from ratings_ledger.projections.stored import computing, generations, rebuild_check
 from ratings_ledger.projections.stored.generations import (
     list_generations,
     list_ladder_rows,
@@ -33,8 +33,9 @@ from ratings_ledger.projections.stored.generations import (
     roll_back,
 )
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
-from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
-from ratings_ledger.projections.stored.verification import verify_standings
+from ratings_ledger.projections.stored.rebuild_plan import RebuildOptions
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
@@ -238,8 +239,10 @@ def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypat
     rebuild(ledger, build_ticking_clock())
     append(ledger, build_club_game("last", "anna ben cleo dora emil", day=28))
     before = load_ladders(ledger)
-    decode_uncached = rebuilding._decode_uncached
-    monkeypatch.setattr(rebuilding, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 1))
+    decode_uncached = rebuild_check._decode_uncached
+    monkeypatch.setattr(
+        rebuild_check, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 1)
+    )
     result = rebuild(ledger, build_ticking_clock(), options=RebuildOptions(check=True))
     assert (result.generation, result.promoted, result.differing) == (2, False, [FIVE, ALL, "other/all"])
     assert (list_generation_numbers(ledger), load_ladders(ledger)) == ([1], before)
@@ -290,8 +293,10 @@ def test_rows_altered_during_a_checked_rebuild_are_not_promoted(ledger_of_each_s
 def test_failure_in_one_of_two_replays_is_a_difference(ledger, monkeypatch):
     """A failure in only one of the two replays counts as a difference."""
     append(ledger, *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
-    decode_uncached = rebuilding._decode_uncached
-    monkeypatch.setattr(rebuilding, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 12))
+    decode_uncached = rebuild_check._decode_uncached
+    monkeypatch.setattr(
+        rebuild_check, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 12)
+    )
     assert rebuild(ledger, build_ticking_clock(), options=RebuildOptions(check=True)).differing == [ALL]
 
 

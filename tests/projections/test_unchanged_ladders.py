@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.stored import generations, rebuilding
+from ratings_ledger.projections.stored import changed_ladders, generations
 from ratings_ledger.projections.stored.generations import (
     list_generations,
     list_ladder_ages,
@@ -24,8 +24,9 @@ from ratings_ledger.projections.stored.generations import (
     read_live_generation,
     read_standings,
 )
-from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
-from ratings_ledger.projections.stored.verification import verify_standings
+from ratings_ledger.projections.stored.rebuild_plan import RebuildOptions
+from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
@@ -292,7 +293,7 @@ def test_conflicting_rows_of_a_build_are_found(ledger):
 def test_doubtful_rows_are_computed_again(ledger, monkeypatch, doubt):
     """Rows are only kept from a full rebuild by this program, in this history, without failures."""
     if doubt == "another program":
-        monkeypatch.setattr(rebuilding, "program_digest", lambda: "another")
+        monkeypatch.setattr(changed_ladders, "program_digest", lambda: "another")
     elif doubt == "no run":
         alter(ledger, "DELETE FROM runs")
     elif doubt == "another history":
