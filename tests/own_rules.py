@@ -12,8 +12,8 @@ from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.ledger.store import opening
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.admission import trials
-from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
+from ratings_ledger.projections.admission import drawn_games
+from ratings_ledger.projections.admission.drawn_games import parse_column_ranges
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.admission.trials import try_rule
 from ratings_ledger.projections.replay import replay
@@ -91,14 +91,14 @@ def try_ruleset(text: str, games: int, columns: Sequence[str] = ()) -> Trial:
 
 def check_drawn_games(patch: pytest.MonkeyPatch) -> None:
     """Make trials check every drawn game like a recorded game."""
-    apply = trials.apply
+    apply = drawn_games.apply
 
     def check_and_apply(facts: Any, position: int, event: KnownEvent) -> None:
         if event.type == "game.recorded":
             read_data(event.type, event.data)
         apply(facts, position, event)
 
-    patch.setattr(trials, "apply", check_and_apply)
+    patch.setattr(drawn_games, "apply", check_and_apply)
 
 
 def shorten_trials(patch: pytest.MonkeyPatch, games: int) -> None:

@@ -8,7 +8,7 @@ import click
 
 from ratings_ledger.ledger.errors import BadArgument, WorkerLost
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
-from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
+from ratings_ledger.projections.admission.drawn_games import parse_column_ranges
 from ratings_ledger.projections.admission.trials import SEED, describe_trial, try_rule
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, find_contested_rules
 from ratings_ledger.projections.rulesets.ruleset_sources import read_file, read_tables

@@ -14,25 +14,24 @@ from random import Random
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.games import draw_seats
-from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.events.revisions import KnownEvent
-from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.admission.drawn_columns import ColumnRanges, draw_columns, simplify_for_drawing
-from ratings_ledger.projections.admission.drawn_sides import add_side_members
+from ratings_ledger.projections.admission.drawn_games import (
+    ColumnRanges,
+    draw_columns,
+    draw_facts,
+    simplify_for_drawing,
+)
 from ratings_ledger.projections.admission.period_trials import try_periods
-from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, UNITS_MAX
+from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING
 from ratings_ledger.projections.expected_scores import ONE
-from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.facts.decoding import apply, settle_facts
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
+from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import (
     RULE_ERRORS,
@@ -48,13 +47,6 @@ from ratings_ledger.projections.rulesets.versions import Version
 # the default number of random games, and their default seed
 DEFAULT_GAMES = 1_000
 SEED = 1
-PLAYERS = 200  # the number of players who meet more than once
-SEATS_MAX, CROWDED_SEATS_MAX = 10, 60  # the maximum number of seats in most games, and in every 50th game
-CROWDED_EVERY = 50
-FIRST_INSTANT = 1_735_689_600_000_000  # 2025-01-01; any date will do
-HOUR = 3_600_000_000  # microseconds
-# the largest lead, in units, for which the sums over all players stay within bounds
-LEAD_MAX = UNITS_MAX // 64
 # the values with which a rule's output arrays are filled before a call
 JUNK = (0, 77, -(2**40))
 # the number of days without games to which a rule with state has to age a state
@@ -110,7 +102,7 @@ def try_rule(
     version = version._replace(effective_from=-(2**63), ruleset=ruleset)
     rng = Random(seed)
     draw_version = simplify_for_drawing(version, ranges)
-    facts = _draw_facts(draw_version, rng, games)
+    facts = draw_facts(draw_version, rng, games)
     problems: dict[str, str] = {}
     for problem in () if is_built_in(version.rule) else list_inexact_places(version.rule):
         problems[problem] = problem if version.rule.state else f"{problem}; points must be whole numbers"
@@ -151,66 +143,6 @@ def _can_be_measured(version: Version) -> bool:
 
 def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
     return str(decide_eligibility(facts, row, [version]).reason)
-
-
-def _draw_facts(version: Version, rng: Random, games: int) -> Facts:
-    """Return facts with random games, and with adjustments in the middle that put a few players far ahead or behind."""
-    facts = Facts(games, ZERO)
-    names = [f"player-{number:03d}" for number in range(PLAYERS)]
-    middle = FIRST_INSTANT + games // 2 * HOUR
-    for number in range(1, games + 1):
-        instant = FIRST_INSTANT + number * HOUR
-        kind = rng.choice(version.ruleset.scope.kind)
-        # a few players meet often, as in a club
-        circle = names[: rng.choice((12, 12, 12, PLAYERS))] if number % CROWDED_EVERY else names
-        guests = [f"guest-{number}-{guest}" for guest in range(PLAYERS)]
-        players = iter(rng.sample(circle, len(circle)) + guests)
-        seats = draw_seats(_draw_seat_count(version, kind, rng, number), players, rng)
-        data = {
-            "game_id": f"g-{number}",
-            "game": rng.choice(version.ruleset.scope.game),
-            "kind": kind,
-            **_draw_labels(version, instant, rng),
-            **GAME_TYPES[kind].generate(seats, rng),
-        }
-        add_side_members(data, version, rng)
-        apply(facts, number, _build_event("game.recorded", instant, data))
-    if version.ranking.adjustable:
-        for name in sorted({_find_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
-            for player, units in (("player-001", LEAD_MAX), ("player-002", LEAD_MAX - 1), ("player-003", -LEAD_MAX)):
-                data = {"ladder": name, "player": player, "points": str(units // version.rule.scale), "reason": "drawn"}
-                apply(facts, games + 1, _build_event("points.adjusted", middle, data))
-    settle_facts(facts)
-    facts.rulesets = {version.ruleset.id: [version]}
-    return facts
-
-
-def _build_event(type_name: str, instant: int, data: dict[str, Any]) -> KnownEvent:
-    return KnownEvent(f"drawn-{instant}", type_name, instant, data)
-
-
-def _draw_seat_count(version: Version, kind: str, rng: Random, number: int) -> int:
-    """Return a random number of seats for the game with this number."""
-    scope, (seats_min, seats_max) = version.ruleset.scope, GAME_TYPES[kind].seats
-    count_min = max(scope.players_min, seats_min)
-    count_max = CROWDED_SEATS_MAX if number % CROWDED_EVERY == 0 else SEATS_MAX
-    return rng.randint(count_min, max(count_min, min(scope.players_max or count_max, count_max, seats_max)))
-
-
-def _draw_labels(version: Version, instant: int, rng: Random) -> dict[str, str]:
-    """Return random labels that put a game on one of the version's ladders."""
-    by, starts = version.ruleset.partition.by, getattr(version.params, "season_months", [])
-    labels: dict[str, str] = {label: rng.choice("ab") for label in by if label in LABELS}
-    if "season" in by:
-        local = local_time(instant, version.ruleset.time_zone)
-        season_number = sum(month <= local.month for month in starts)
-        labels["season"] = f"{local.year}-{season_number}" if season_number else str(local.year)
-    return labels
-
-
-def _find_ladder(version: Version, facts: Facts, row: int) -> str:
-    """Return the ladder of a game, or an empty string."""
-    return next(iter(name_ladders_of_game(facts, row, version.ruleset)), "")
 
 
 def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:
