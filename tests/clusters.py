@@ -112,10 +112,15 @@ def rank_on_cluster(ledger: Ledger, cluster: Cluster, known_at: int | None = Non
 
 def rank_in_one_process(ledger: Ledger, known_at: int | None = None) -> dict[str, Any]:
     """Return the standings that one process builds from the log, by ladder, at a position or at the head."""
+    return rank_in_processes(ledger, 1, known_at)
+
+
+def rank_in_processes(ledger: Ledger, cores: int, known_at: int | None = None) -> dict[str, Any]:
+    """Return the standings that this number of processes builds from the log, by ladder."""
     with ledger.reading() as connection:
         facts = decode(connection, known_at, cached=False)
     ladders = Ladders(facts)
-    return _collect_by_ladder(compute(ladders, plan(ladders, isolated=list_package_rulesets(facts)), cores=1))
+    return _collect_by_ladder(compute(ladders, plan(ladders, isolated=list_package_rulesets(facts)), cores=cores))
 
 
 def _collect_by_ladder(results: Iterator[BuiltLadder | LadderFailure]) -> dict[str, Any]:

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
+from clusters import (
+    open_local_cluster,
+    rank_in_one_process,
+    rank_in_processes,
+    rank_on_cluster,
+    shrink_pieces,
+)
 from histories import load_facts, load_ladders
 from own_rules import compile_every_rule, forbid_compiling
 from paths import compute_digests, find_cached_trace, set_paths
@@ -21,7 +27,6 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.stored.computing import compute, plan
 from tests.builders import Event
 from tests.ledgers import run_command
 
@@ -196,14 +201,13 @@ def test_earlier_positions_equal_replays_of_the_log_until_then(
 
 @pytest.mark.slow_cases
 def test_processes_and_clusters_compute_the_same(
-    ledger: Ledger, plain_facts: Any, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ledger: Ledger, expected: Answers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """One process, two processes, and a cluster with small pieces of the log compute the same standings."""
     alone = rank_in_one_process(ledger)
     assert {ladder: built.digest for ladder, built in alone.items()} == expected
     set_thresholds(monkeypatch, forking_cost=0)
-    ladders = load_ladders(plain_facts)
-    assert {built.ladder: built for built in compute(ladders, plan(ladders), cores=2)} == alone
+    assert rank_in_processes(ledger, 2) == alone
     for window in (None, 3):
         shrink_pieces(monkeypatch, 40, 5, 20, window)
         with open_local_cluster(tmp_path / f"objects-{window}") as cluster:
