@@ -62,9 +62,13 @@ pytestmark = pytest.mark.ledger(make=make_ledger, store="sqlite")
 
 
 def ask(
-    db: str, patch: pytest.MonkeyPatch, question: Callable[[rl.Snapshot], Any], rule: Rule = BY_GAME,
-    by_period: Rule = BY_PERIOD, as_of: str | None = None,
-) -> Any:  # fmt: skip
+    db: str,
+    patch: pytest.MonkeyPatch,
+    question: Callable[[rl.Snapshot], Any],
+    rule: Rule = BY_GAME,
+    by_period: Rule = BY_PERIOD,
+    as_of: str | None = None,
+) -> Any:
     """Return the answer to a question about the ledger, whose ladders have these rules."""
     substitute_rules(patch, {"own/1": rule, "daily/1": by_period})
     with rl.open(db) as ledger:
