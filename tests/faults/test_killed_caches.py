@@ -39,12 +39,19 @@ def ask_the_log(url: str, known_at: int | None = None) -> Any:
         return ask(url, known_at)
 
 
-def kill_during(work: Callable[[], object], seconds: float) -> bool:
-    """Kill a child process that does some work after this time; return False if the work was done before."""
+def kill_during(work: Callable[[], object], seconds: float, beginning: Callable[[], bool] = lambda: True) -> bool:
+    """Kill a child process so many seconds after the beginning of its work; return False if it had ended."""
     child = fork_child(work)
+    wait_for(beginning)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until a condition is true, and return within microseconds."""
+    while not condition():
+        time.sleep(0)
 
 
 def measure(work: Callable[[], object]) -> float:
@@ -109,14 +116,16 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
     expected = ask_the_log(ruled_url)
     assert ask(ruled_url) == expected
     (folder,) = (tmp_path / "caches").rglob("traces")
-    shutil.rmtree(folder)
-    whole_s = measure(lambda: ask(ruled_url))
     (whole,) = folder.iterdir()
     content = whole.read_bytes()
+    shutil.rmtree(folder)
+    delay_s = 0.001
     while killed < (2_000 if at_length else 15) or min(outcomes[True], outcomes[False]) <= 3:
         shutil.rmtree(folder, ignore_errors=True)
-        killed += kill_during(lambda: ask(ruled_url), chance.random() * whole_s)
+        # the folder is made just before the trace is written
+        killed += kill_during(lambda: ask(ruled_url), delay_s * (0.5 + chance.random()), folder.exists)
         outcomes[whole.exists()] += 1
+        delay_s *= 0.8 if whole.exists() else 1.25  # about half of the kills come before the trace is written
         assert not whole.exists() or whole.read_bytes() == content
         with caplog.at_level(logging.WARNING):
             assert ask(ruled_url) == expected
