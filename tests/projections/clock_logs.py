@@ -1,11 +1,12 @@
-"""Clock logs from text, one event a line: `5000 anna offered roll-dice`, `9000 turn_ended`; and short forms of the
-clock's answers.
+"""Clock logs from text, one event a line: `5000 anna offered roll-dice`, `9000 turn_ended`; and the clock's answers.
+
+The tests of the clock use its engine only through this module.
 """
 
 from typing import Any
 
-from ratings_ledger import Rejection
-from ratings_ledger.projections.game_clock import replay_clock
+from ratings_ledger import ClockExplanation, ClockState, Rejection
+from ratings_ledger.projections.game_clock import GameClock, apply_clock_event, replay_clock
 from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 GRANTED_PAUSE = "1000 anna offered sell-houses\n2000 ben pause_asked\n2500 anna pause_answered yes"
@@ -34,9 +35,26 @@ def build_event(type_name: str, **data: Any) -> Event:
     return {"type": type_name, "data": {"game_id": "g-1", **data}}
 
 
+def replay(events: list[Event]) -> GameClock:
+    """Return the clock after these events, which must be valid."""
+    clock = replay_clock(events)
+    assert isinstance(clock, GameClock), clock
+    return clock
+
+
+def apply_event(clock: GameClock, event: Event) -> GameClock | Rejection:
+    """Return the clock after one more event, or the rejection of this event."""
+    return apply_clock_event(clock, event["type"], event["data"])
+
+
+def load_state(events: list[Event], at: int | None = None) -> ClockState:
+    """Return the state of the clock at an instant, by default at the last event."""
+    return build_clock_state(events, at)
+
+
 def describe_state(text, at=None, **started):
     """Return the state of the clock as JSON."""
-    return build_clock_state(build_log(text, **started), at).model_dump()
+    return load_state(build_log(text, **started), at).model_dump()
 
 
 def describe_player(text, at=None, name="anna", **started):
@@ -52,12 +70,17 @@ def read_timers(text, at=None, name="anna", **started):
 
 def find_refusal(text, **started):
     """Return the first bad event as (line, code, message)."""
-    outcome = replay_clock(build_log(text, **started))
+    return find_refusal_in(build_log(text, **started))
+
+
+def find_refusal_in(events: list[Event]) -> tuple[int, str, str]:
+    """Return the first bad event of a log as (line, code, message)."""
+    outcome = replay_clock(events)
     assert isinstance(outcome, Rejection)
     return outcome.line, outcome.code, outcome.message
 
 
-def explain(events, name, at=None):
+def explain(events: list[Event], name: str, at: int | None = None) -> ClockExplanation:
     """Return the clock's explanation for a player."""
     return explain_clock(events, name, at)
 

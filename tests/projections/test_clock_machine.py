@@ -4,7 +4,7 @@ from collections import Counter
 
 import hypothesis.strategies as st
 import pytest
-from clock_logs import build_event
+from clock_logs import apply_event, build_event, explain, load_state, replay
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -18,8 +18,6 @@ from oracle.clock import NaiveClock
 
 from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.projections.game_clock import apply_clock_event, replay_clock
-from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +68,7 @@ class ClockMachine(RuleBasedStateMachine):
         self.names = NAMES[:count]
         self.naive = NaiveClock(self.names, {**values, "pause_yes": 3}, at)
         self.events = [build_event("clock.started", at=at, players=self.names, timers=values)]
-        self.clock = replay_clock(self.events)
+        self.clock = replay(self.events)
         self.screens = {at: self.naive.describe_state()}
 
     @rule(ms=st.integers(0, 9))
@@ -175,7 +173,7 @@ class ClockMachine(RuleBasedStateMachine):
         if error == "backwards" and number < 9:
             self._apply("heartbeat", self.names[0], None, at=self.naive.last - number)
         elif error == "a second start" and number < 9:
-            result = apply_clock_event(self.clock, "clock.started", self.events[0]["data"])
+            result = apply_event(self.clock, self.events[0])
             self._check_rejection("started", result, self.naive.apply_event("started", self.naive.t))
         elif error == "a stop" and number > 36:
             self._apply("stopped", None, None)
@@ -199,13 +197,13 @@ class ClockMachine(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "naive"):
             CASE_COUNTS["games"] += 1
-            assert replay_clock(self.events) == self.clock
+            assert replay(self.events) == self.clock
             for player in self.naive.players:
                 self._check_explanation(player)
 
     def _check_explanation(self, player):
         """Check that the lines sum to the main timer and end in the removal, if there is one."""
-        lines = explain_clock(self.events, player.name, self.naive.t).model_dump()["lines"]
+        lines = explain(self.events, player.name, self.naive.t).model_dump()["lines"]
         assert sum(line["change_ms"] for line in lines) == player.main
         removals = [line["at"] for line in lines if line["what"] == "removed"]
         assert removals == ([] if player.removed_at is None else [player.removed_at])
@@ -228,7 +226,7 @@ class ClockMachine(RuleBasedStateMachine):
         event = build_event(
             f"clock.{what}", at=at, **{member: value for member, value in members.items() if value is not None}
         )
-        result = apply_clock_event(self.clock, event["type"], event["data"])
+        result = apply_event(self.clock, event)
         code = self._count_cases(lambda: self.naive.apply_event(what, at, name, word))
         if code is not None:
             self._check_rejection(what, result, code)
@@ -254,7 +252,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     def _describe_screen(self, at):
         """Return the state of the program's clock in the form of the naive clock."""
-        state = build_clock_state(self.events, at).model_dump()
+        state = load_state(self.events, at).model_dump()
         question = state["pause_asked"]
         members = ("at", "recorded_until", "started_at", "stopped_at", "pause_granted_at", "paused_at")
         player = ("player", "main_ms", "choice", "auxiliary_ms", "removed_at", "left_at", "disconnected_at")

@@ -1,11 +1,19 @@
 """Clock logs that contradict themselves are rejected at the first bad line, with the error and a remedy."""
 
 import pytest
-from clock_logs import GRANTED_PAUSE, build_event, build_log, find_refusal
+from clock_logs import (
+    GRANTED_PAUSE,
+    apply_event,
+    build_event,
+    build_log,
+    explain,
+    find_refusal,
+    find_refusal_in,
+    load_state,
+    replay,
+)
 
-from ratings_ledger import Unknown
-from ratings_ledger.projections.game_clock import GameClock, apply_clock_event, replay_clock
-from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
+from ratings_ledger import Rejection, Unknown
 
 BAD_LOGS = [
     ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
@@ -60,20 +68,20 @@ def test_clock_starts_exactly_once():
     """A log without a start, or with two, is rejected; an unknown player or an instant before the start, too."""
     started, heartbeat = build_log("7 anna heartbeat")
 
-    assert replay_clock([heartbeat, started])[:2] == (
+    assert find_refusal_in([heartbeat, started])[1:] == (
         "clock-not-started",
         "a clock.heartbeat, but the game has no clock; record clock.started first",
     )
-    assert replay_clock([started, heartbeat, started]).code == "clock-started-twice"
-    assert find_reason(lambda: build_clock_state([])) == "clock-not-started"
-    assert find_reason(lambda: build_clock_state(build_log(""), -1)) == "clock-not-started"
-    assert find_reason(lambda: explain_clock(build_log(""), "zoe")) == "clock-player-unknown"
+    assert find_refusal_in([started, heartbeat, started])[1] == "clock-started-twice"
+    assert find_reason(lambda: load_state([])) == "clock-not-started"
+    assert find_reason(lambda: load_state(build_log(""), -1)) == "clock-not-started"
+    assert find_reason(lambda: explain(build_log(""), "zoe")) == "clock-player-unknown"
 
 
 def test_later_bad_line_is_rejected():
     """A log is rejected even if its bad line comes after the requested instant."""
     backwards = build_log("5000 anna heartbeat\n3000 ben heartbeat")
-    assert find_reason(lambda: build_clock_state(backwards, 1_000)) == "clock-time-backwards"
+    assert find_reason(lambda: load_state(backwards, 1_000)) == "clock-time-backwards"
 
 
 def find_reason(query):
@@ -85,10 +93,11 @@ def find_reason(query):
 
 def test_rejected_event_does_not_change_the_clock():
     """A rejected event does not change the clock, and the next event is accepted."""
-    clock = replay_clock(build_log("1000 anna offered roll-dice"))
-    late = build_event("clock.heartbeat", at=500_000, player="anna")
-    assert apply_clock_event(clock, late["type"], late["data"]).code == "clock-player-out"
+    clock = replay(build_log("1000 anna offered roll-dice"))
+    late = apply_event(clock, build_event("clock.heartbeat", at=500_000, player="anna"))
+    assert isinstance(late, Rejection)
+    assert late.code == "clock-player-out"
 
-    after = apply_clock_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
-    assert isinstance(after, GameClock)
+    after = apply_event(clock, build_event("clock.decided", at=2_000, player="anna"))
+    assert not isinstance(after, Rejection)
     assert (clock.now, after.now, after.players["anna"].main_ms) == (1_000, 2_000, 121_500)
