@@ -1,17 +1,13 @@
-"""The cache of admitted games changes no answer."""
+"""The memory of admitted games changes no refusal."""
 
 import random
 from typing import Any
 
 import pytest
+from builders import build_event
 from stores import make_ruled_ledger
 
-from ratings_ledger import Refused
-from ratings_ledger.ledger.events.canonical import parse_instant
-from ratings_ledger.ledger.events.types import read_data
-from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.ladder_checks import Admission
+import ratings_ledger as rl
 
 TIMES = ("1999-05-01T12:00:00Z", "2008-02-29T22:30:00Z", "2008-02-29T23:30:00Z", "2009-01-31T12:00:00Z")
 MEMBERS: dict[str, tuple[Any, ...]] = {
@@ -20,7 +16,7 @@ MEMBERS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-def draw_game(chance: random.Random) -> dict[str, Any]:
+def draw_game(chance: random.Random, game_id: str) -> dict[str, Any]:
     """Draw a game of some players, with ties and leavers."""
     size = chance.choice((2, 3, 4, 4, 6, 7, 9))
     places: list[int] = []
@@ -35,50 +31,49 @@ def draw_game(chance: random.Random) -> dict[str, Any]:
         participants[-1]["seconds_played"] = 100
     game = chance.choice(("catan", "club-catan", "galactic-magnate", "gonzaga", "chess"))
     members = {name: chance.choice(values) for name, values in MEMBERS.items() if chance.random() < 0.4}
-    return read_data("game.recorded", {"game_id": "g", "game": game, **members, "participants": participants})
+    data = {"game_id": game_id, "game": game, **members, "participants": participants}
+    return build_event("game.recorded", chance.choice(TIMES), **data)
 
 
-def find_rejection(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str | None:
-    """Admit a game; return the reason if it is rejected."""
-    try:
-        admission.admit("game.recorded", occurred_at, data)
-    except Refused as problem:
-        return f"{problem.code}: {problem.message}"
-    return None
+def find_refusals(ledger: rl.Ledger, events: list[dict[str, Any]]) -> dict[int, tuple[str, str]]:
+    """Return the code and message of each refused event of a proposal, by its index."""
+    rejections = ledger.propose(events, "test", new_names="accept").rejections
+    return {rejection.line - 1: (rejection.code, rejection.message) for rejection in rejections}
 
 
 pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
-def test_reused_admission_answers_like_a_new_one(db: str) -> None:
-    """For many games, a reused `Admission` has the answers of a new one."""
+def test_refusals_do_not_depend_on_the_games_before(db: str) -> None:
+    """Of many games, each is refused for the same reason in any order, and if it is proposed alone."""
     chance = random.Random(7)
-    answers = set()
-    with open_ledger(db).reading() as connection:
-        reused = Admission(connection, head(connection).position)
-        for _ in range(400):
-            occurred_at, data = parse_instant(chance.choice(TIMES)), draw_game(chance)
-            result = find_rejection(reused, occurred_at, data)
-            new_admission = Admission(connection, 0)
-            for versions in reused.versions.values():
-                for version in versions:
-                    new_admission._add_version(version)
-            assert result == find_rejection(new_admission, occurred_at, data)
-            answers.add(result)
-    assert len(answers) > 5
-    assert None in answers
+    games = [draw_game(chance, f"g-{number}") for number in range(400)]
+    with rl.open(db) as ledger:
+        expected = find_refusals(ledger, games)
+        for _ in range(5):
+            order = chance.sample(range(len(games)), len(games))
+            refusals = find_refusals(ledger, [games[index] for index in order])
+            assert {order[place]: refusal for place, refusal in refusals.items()} == expected
+        for index in range(20):
+            assert find_refusals(ledger, [games[index]]).get(0) == expected.get(index)
+    assert len({*expected.values()}) > 4
+    assert len(expected) < len(games)
 
 
 def test_game_is_checked_again_after_a_void_of_a_version(db: str) -> None:
-    """After ruleset versions are voided, a remembered game is checked again."""
+    """After ruleset versions are voided, a game like one that was refused before is accepted."""
     participants = [{"player": f"p{number}", "place": number} for number in range(1, 8)]
-    data = {"game_id": "g", "game": "catan", "group": "basic", "city": "7", "participants": participants}
-    with open_ledger(db).reading() as connection:
-        admission = Admission(connection, head(connection).position)
-        occurred_at = parse_instant("2007-05-01T12:00:00Z")
-        before = find_rejection(admission, occurred_at, data)
-        assert (before, find_rejection(admission, occurred_at, data)) == (before, before)
-        admission.release("ruleset.published", {"id": "catan-open", "version": "pre-2008-03"})
-        admission.release("ruleset.published", {"id": "catan-monthly", "version": "pre-2008-03"})
-        assert find_rejection(admission, occurred_at, data) is None
-        assert before is not None
+    first, second, third = (
+        build_event(
+            "game.recorded", "2007-05-01T12:00:00Z", game_id=game_id, game="catan", group="basic", city="7",
+            participants=participants,
+        ) for game_id in ("g-1", "g-2", "g-3")
+    )  # fmt: skip
+    with rl.open(db) as ledger:
+        published = {row.event["data"]["id"] + "@" + row.event["data"]["version"]: row.event["id"]
+                     for row in ledger.log(types=["ruleset.published"]).rows}  # fmt: skip
+        voids = [
+            build_event("event.voided", "2020-01-01T12:00:00Z", id=published[f"{name}@pre-2008-03"], reason="test")
+            for name in ("catan-open", "catan-monthly")
+        ]
+        assert find_refusals(ledger, [first, second, *voids, third]).keys() == {0, 1}

@@ -1,16 +1,45 @@
-"""Ladders that an import starts, and the existing ladders that were probably meant."""
+"""Ladders that a proposal starts, and the existing ladders that were probably meant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import pytest
+from builders import build_event, build_game_data
 
+import ratings_ledger as rl
 from ratings_ledger.ledger.validation import names as close_names
-from ratings_ledger.projections.admission.notes import NewLadder, suggest_ladders
+
+RULESET = """
+id = "r"
+version = "1"
+rule = "pairwise-elo/1"
+effective_from = 2000-01-01
+time_zone = "UTC"
+scope = {{game = ["catan"], players_min = 2}}
+partition = {{by = {by}}}
+params = {{start = 1000, k_total = 32, scale = 400}}
+"""
 
 
-def build_new_ladders(*names: str, places: Sequence[int] = (0,)) -> list[NewLadder]:
-    """Return new ladders of the ruleset r, named by their values."""
-    return [NewLadder("r", tuple(name.split("/")), places) for name in names]
+@pytest.fixture
+def ledger() -> Iterator[rl.Ledger]:
+    """A ledger in memory, whose ruleset r has a ladder for each group."""
+    with rl.create(rulesets=[RULESET.format(by=["group"])]) as created:
+        yield created
+
+
+def propose_games(ledger: rl.Ledger, *labels: dict[str, str]) -> rl.Proposal:
+    """Propose a game of the same players in March 2024 for each of some labels."""
+    first = ledger.head.position
+    games = [
+        build_event("game.recorded", "2024-03-01T12:00:00Z", **build_game_data(f"g-{number}", "anna", "ben", **members))
+        for number, members in enumerate(labels, first)
+    ]
+    return ledger.propose(games, "test")
+
+
+def propose_groups(ledger: rl.Ledger, *groups: str) -> rl.Proposal:
+    """Propose a game of each of some groups."""
+    return propose_games(ledger, *({"group": group} for group in groups))
 
 
 @pytest.mark.parametrize(
@@ -25,39 +54,46 @@ def build_new_ladders(*names: str, places: Sequence[int] = (0,)) -> list[NewLadd
         ("xyz", None),
     ],
 )
-def test_label_with_a_slip_is_like_an_existing_one(new: str, meant: str | None) -> None:
+def test_label_with_a_slip_is_like_an_existing_one(new: str, meant: str | None, ledger: rl.Ledger) -> None:
     """A new label is like an existing one if they differ by a typing slip, but not by a digit."""
-    existing = {("basic",), ("tuesday",), ("münchen",), ("2025",), ("table 11",)}
-    assert suggest_ladders(build_new_ladders(new), existing).get(f"r/{new}") == meant
+    propose_groups(ledger, "basic", "tuesday", "münchen", "2025", "table 11").commit()
+    result = propose_groups(ledger, new).result
+    assert result.new_ladders == [f"r/{new}"]
+    assert result.close_ladders.get(f"r/{new}") == meant
 
 
 def test_similar_ladders_differ_in_one_label() -> None:
     """A ladder is like one that differs in a single label, apart from the month; the first such label is suggested."""
-    existing = {("berlin", "basic"), ("bonn", "rivals")}
-    new = build_new_ladders("berlni/basic/2024-03", "berlni/rivals/2024-03", "bonn/rivlas/2024-03", places=(0, 1))
-    assert suggest_ladders(new, existing) == {
-        "r/berlni/basic/2024-03": "r/berlin/basic/2024-03",
-        "r/bonn/rivlas/2024-03": "r/bonn/rivals/2024-03",
-    }
+    existing = {"city": "berlin", "group": "basic"}, {"city": "bonn", "group": "rivals"}
+    new = [
+        {"city": city, "group": group}
+        for city, group in (("berlni", "basic"), ("berlni", "rivals"), ("bonn", "rivlas"))
+    ]
+    with rl.create(rulesets=[RULESET.format(by=["city", "group", "month"])]) as ledger:
+        propose_games(ledger, *existing).commit()
+        assert propose_games(ledger, *new).result.close_ladders == {
+            "r/berlni/basic/2024-03": "r/berlin/basic/2024-03",
+            "r/bonn/rivlas/2024-03": "r/bonn/rivals/2024-03",
+        }
 
 
-def test_later_of_two_similar_new_ladders_is_reported() -> None:
+def test_later_of_two_similar_new_ladders_is_reported(ledger: rl.Ledger) -> None:
     """Of two similar new ladders the later one is reported, and only once."""
-    assert suggest_ladders(build_new_ladders("basic", "basci"), set()) == {"r/basci": "r/basic"}
-    assert suggest_ladders(build_new_ladders("basic", "basci"), {("basic",), ("basci",)}) == {"r/basci": "r/basic"}
+    result = propose_groups(ledger, "basic", "basci", "basci").result
+    assert (result.new_ladders, result.close_ladders) == (["r/basic", "r/basci"], {"r/basci": "r/basic"})
 
 
-def test_many_new_ladders_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 2,000 new ladders and 2,000 existing ones, only the two similar ones are compared."""
+def test_many_new_ladders_are_not_compared_in_pairs(ledger: rl.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 500 new ladders and 500 existing ones, only the two similar ones are compared."""
     pairs: list[tuple[str, str]] = []
 
     def compare_and_record(left: str, right: str) -> bool:
         pairs.append((left, right))
         return differ_by_one_slip(left, right)
 
+    propose_groups(ledger, *(f"club number {number}" for number in range(500))).commit()
     differ_by_one_slip = close_names._differ_by_one_slip
     monkeypatch.setattr(close_names, "_differ_by_one_slip", compare_and_record)
-    new = build_new_ladders(*(f"group number {number}" for number in range(2_000)), "group nunber 7")
-    existing = {(f"club number {number}",) for number in range(2_000)}
-    assert suggest_ladders(new, existing) == {"r/group nunber 7": "r/group number 7"}
+    new = *(f"group number {number}" for number in range(500)), "group nunber 7"
+    assert propose_groups(ledger, *new).result.close_ladders == {"r/group nunber 7": "r/group number 7"}
     assert sorted(pairs) == [("groupnumber7", "groupnunber7"), ("groupnunber7", "groupnumber7")]

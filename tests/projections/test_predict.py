@@ -11,8 +11,6 @@ from state_rules import BY_GAME
 
 from ratings_ledger import CannotPredict
 from ratings_ledger import open as open_ledger
-from ratings_ledger.projections.queries import forecast
-from ratings_ledger.projections.rulesets.versions import bind, read_toml
 from ratings_ledger.rules import MISSING, ONE, Rule, Term
 
 Ratings = Callable[..., Any]
@@ -195,7 +193,9 @@ def test_draws_are_predicted_by_rules_that_can(ratings: Ratings, db: str, monkey
 
 @pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule with state gets the sides, the home side, a margin of one, and the numbers of earlier games."""
+    """A rule with state gets the sides, the home side, a margin of one, the year of the planned day, the numbers of
+    earlier games, and who plays for the first time.
+    """
     games: list[list[list[int]]] = []
 
     def score(n: int, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
@@ -209,18 +209,18 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
         chance=lambda i, j, before, columns, constants, table: ONE // 2,
         explain=lambda n, names, before, columns, params, after: [[Term("none", 0, "")]] * n,
     )  # fmt: skip
-    substitute_rule(monkeypatch, rule)
-    ruleset, _ = read_toml(OWN.format(rule=rule.id))
-    assert ruleset is not None
-    version, problems = bind(ruleset)
-    assert version is not None, problems
-    arrival = forecast.Arrival((0, 0), (0, 0), is_new=False, games_before=3, first_of_season=1)
-    game = forecast.PlannedGame(["anna", "ben", "cleo"], [1, 0, 1], [arrival] * 3, 0, {}, 2025)
-    assert forecast._score_outcome(version, "own", game, 1, "win") == [0, 0, 0]
-    assert dict(zip(names, games[-1], strict=True)) == {
+    publish_own(monkeypatch, db, rule)
+    record(ratings, db, "c-3", "anna", "ben")
+    registered = {"type": "player.registered", "occurred_at": "2025-01-01T12:00:00Z", "data": {"player": "dora"}}
+    assert ratings("import", "-", db=db, input=json.dumps(registered)).exit_code == 0
+    sides = ("--partners", "+", "ben", "anna+dora", "--home", "ben")
+    prediction = predict(ratings, db, "own", *sides, "--as-of", "2026-03-01")
+    assert [side["if"][outcome] for side in prediction["sides"] for outcome in ("win", "draw", "loss")] == ["0"] * 6
+    win_of_second_side = dict(zip(names, games[-3], strict=True))  # the last three are its win, draw and loss
+    assert win_of_second_side == {
         "place": [1, 3, 1], "seats": [3, 3, 3], "tied": [2, 1, 2], "team": [1, 0, 1], "home": [-1, 1, -1],
-        "score": [1, 0, 0], "side_score": [1, 0, 1], "league": [MISSING] * 3, "year": [2025] * 3,
-        "games_before": [3, 3, 3], "first_of_season": [1, 1, 1],
+        "score": [1, 0, 0], "side_score": [1, 0, 1], "league": [MISSING] * 3, "year": [2026] * 3,
+        "games_before": [3, 3, 0], "first_of_season": [0, 0, 1],
     }  # fmt: skip
 
 
