@@ -2,6 +2,7 @@
 
 import getpass
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -21,13 +22,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, event, make_url
 
+import ratings_ledger as rl
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.intake.files import STDIN, Item
-from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.store import postgres, sqlite
-from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.proposals import Proposal, propose
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30
@@ -232,12 +231,9 @@ def build_sqlite_error(code: str) -> sqlite3.OperationalError:
     return error
 
 
-def record_lines(db: str, lines: str, by: str | None = None, **terms: Any) -> IntakeResult:
+def record_lines(db: str, lines: str, by: str | None = None, allow_uncounted: bool = False) -> IntakeResult:
     """Record lines of JSON without a batch of their own, as a program does, and return the result."""
-    return propose_lines(db, lines, by, **terms).append()
-
-
-def propose_lines(db: str, lines: str, by: str | None = None, **terms: Any) -> Proposal:
-    """Propose lines of JSON as one import, which `append` carries out."""
-    items = [Item(STDIN, number, line.encode(), None) for number, line in enumerate(lines.splitlines(), 1) if line]
-    return propose(open_ledger(db), items, ImportPolicy(by or getpass.getuser(), **terms))
+    events = [json.loads(line) for line in lines.splitlines() if line]
+    with rl.open(db) as ledger:
+        recorder = by or getpass.getuser()
+        return ledger.propose(events, recorder, new_names="accept", allow_uncounted=allow_uncounted).append()

@@ -1,8 +1,10 @@
-"""Histories for the tests of projections: built from short texts, or drawn from a seed."""
+"""Histories for the tests of projections: built from short texts or drawn from a seed, and put into ledgers."""
 
+import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import builders
@@ -11,9 +13,14 @@ from ledgers import open_for_reading
 from own_rules import find_shipped_text, read_ruleset
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.types import Draft, read_event
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake, IntakeResult
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
+from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.compiling import force_interpreted
 from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.diff.causes import Attribution, attribute_difference
@@ -67,10 +74,35 @@ def fill(url: str, events: Iterable[dict[str, Any]], batch: int = 1_000) -> Ledg
     """Append events to a ledger in transactions of `batch` events, and return the open ledger."""
     ledger = open_ledger(url)
     drafts = [read_event(event)[0] for event in events]
-    clock = build_ticking_clock()
+    ticking_clock = build_ticking_clock()
     for start in range(0, len(drafts), batch):
-        assert not append(ledger, drafts[start : start + batch], by="test", clock=clock).refused
+        assert not append(ledger, drafts[start : start + batch], by="test", clock=ticking_clock).refused
     return ledger
+
+
+def enter(
+    ledger: Ledger | str,
+    events: Iterable[dict[str, Any]],
+    now: clock.Clock = clock.now,
+    *,
+    allow_uncounted: bool = True,
+) -> IntakeResult:
+    """Import events through every step of the intake, without those that are refused.
+
+    Games that no ladder counts are accepted with `allow_uncounted`.
+    """
+    if isinstance(ledger, str):
+        opened = open_ledger(ledger)
+        try:
+            return enter(opened, events, now, allow_uncounted=allow_uncounted)
+        finally:
+            opened.close()
+    members = [{name: value for name, value in event.items() if name != "position"} for event in events]
+    items = [
+        Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(members, 1)
+    ]
+    ladders = partial(Admission, allow_uncounted=allow_uncounted)
+    return Intake(ledger, items, ImportPolicy("test", keep_going=True), clock=now, ladders=ladders).append()
 
 
 def load_facts(source: Source, known_at: int | None = None, *, cached: bool = True, lazily: bool = False) -> Facts:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from histories import Axes, attribute_change
+from histories import Axes, attribute_change, enter
 from ledgers import create_ledger
 from oracle.causes import RECORDED_NOWHERE, CoordinateSpec, check
 from oracle.ladders import ask
@@ -16,7 +16,6 @@ from oracle.log import Log, build_id_lookup, list_named_players
 from oracle.questions import Question
 from oracle.rulesets import list_versions
 from time_histories import LADDERS, World, build_base_log, draw_history, draw_question
-from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

@@ -9,10 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from histories import attribute_change
+from histories import attribute_change, enter
 from ledgers import create_ledger
 from oracle.log import Event
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

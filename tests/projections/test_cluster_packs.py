@@ -9,11 +9,10 @@ import pytest
 from builders import build_game
 from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces, use_local_cluster
 from fault_helpers import read_stored_rows
-from histories import build_ruleset_event
+from histories import build_ruleset_event, enter
 from kind_games import build_battle
 from ledgers import create_ledger
 from own_rules import find_shipped_text
-from time_ledgers import enter
 
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces, use_local_cluster
 from fault_helpers import read_stored_rows
+from histories import enter
 from ledgers import create_ledger
 from time_histories import draw_history
-from time_ledgers import enter
 
 from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.log import head

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from histories import load_facts
+from histories import enter, load_facts
 from hypothesis import event, given
 from hypothesis import strategies as st
 from ledgers import create_ledger
 from paths import NEVER, set_paths
 from thresholds import set_thresholds
 from time_histories import ADJUSTED, INSTANTS, draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import head

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import load_facts
+from histories import enter, load_facts
 from ledgers import create_ledger, open_for_reading
 from paths import compute_digests, find_cache_folder, set_paths, summarize_facts
 from sqlalchemy import make_url, text
 from stores import create_postgres_database
 from time_histories import draw_history
-from time_ledgers import enter
 
 from ratings_ledger.ledger.store.log import ledger_id
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

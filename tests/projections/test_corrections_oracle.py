@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from corrected_histories import INSTANTS, Step, draw_histories
-from histories import load_ladders
+from histories import enter, load_ladders
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from ledgers import create_ledger
@@ -27,10 +27,9 @@ from oracle.rulesets import BOOK, get_ruleset_id
 from oracle.running import Ladder, Played
 from oracle.times import parse_instant
 from own_rules import publish_every_shipped_ruleset
-from stores import propose_lines
 
 import ratings_ledger as rl
-from ratings_ledger import GameExplanation, Proposal
+from ratings_ledger import GameExplanation
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -82,28 +81,27 @@ def read_log(ledger: Ledger) -> list[str]:
         return [record for page in read_records(connection) for _, record in page]
 
 
-def propose(ledger: Ledger, steps: list[Step]) -> Proposal:
-    """Propose steps as one import that continues after a rejection."""
-    url, lines = ledger.url.render_as_string(hide_password=False), "\n".join(json.dumps(step.event) for step in steps)
-    allowed = any(step.allow_uncounted for step in steps)
-    return propose_lines(url, lines, "test", allow_uncounted=allowed, keep_going=True)
+def propose(opened: rl.Ledger, step: Step) -> rl.Proposal:
+    """Propose a step as a program does."""
+    return opened.propose(step.event, "test", new_names="accept", allow_uncounted=step.allow_uncounted)
 
 
 def append_steps(ledger: Ledger, steps: list[Step], log: Log) -> Log:
     """Append the steps one by one, check each outcome against the oracle, and return the resulting log."""
     log = list(log)
-    for step in steps:
-        result = propose(ledger, [step]).append()
-        codes = {rejection.code for rejection in result.rejected}
-        outcome = (result.appended, result.existing, len(codes))
-        existing, is_rejected = step.verdict.existing, bool(step.verdict.codes)
-        assert outcome == (not existing and not is_rejected, existing, is_rejected), (step, result.rejected)
-        assert codes <= step.verdict.codes, (step, result.rejected)
-        add_counts(Counter(f"refused: {code}" for code in codes) + Counter({"exists already": int(existing)}))
-        if result.appended:
-            assert result.head is not None
-            assert result.head.position == log[-1]["position"] + 1
-            log.append({**step.event, "id": step.event_id, "position": result.head.position})
+    with rl.open(ledger.location) as opened:
+        for step in steps:
+            result = propose(opened, step).append()
+            codes = {rejection.code for rejection in result.rejected}
+            outcome = (result.appended, result.existing, len(codes))
+            existing, is_rejected = step.verdict.existing, bool(step.verdict.codes)
+            assert outcome == (not existing and not is_rejected, existing, is_rejected), (step, result.rejected)
+            assert codes <= step.verdict.codes, (step, result.rejected)
+            add_counts(Counter(f"refused: {code}" for code in codes) + Counter({"exists already": int(existing)}))
+            if result.appended:
+                assert result.head is not None
+                assert result.head.position == log[-1]["position"] + 1
+                log.append({**step.event, "id": step.event_id, "position": result.head.position})
     return log
 
 
@@ -281,7 +279,7 @@ def test_copies_and_batches_match_single_steps(
         while steps:
             size = chance.randint(1, 40)
             part, steps = steps[:size], steps[size:]
-            result = propose(batched, part).append()
+            result = enter(batched, [step.event for step in part], allow_uncounted=False)
             codes_by_line = {rejection.line: rejection.code for rejection in result.rejected}
             assert codes_by_line.keys() == {n for n, step in enumerate(part, 1) if step.verdict.codes}, result.rejected
             assert all(code in part[n - 1].verdict.codes for n, code in codes_by_line.items() if n), result.rejected
@@ -355,7 +353,8 @@ def compute_changes(
 
 def announce_changes(ledger: Ledger, step: Step) -> dict[Any, Any]:
     """Return the changes that the program announces for a step."""
-    impact = propose(ledger, [step]).impact()
+    with rl.open(ledger.location) as opened:
+        impact = propose(opened, step).impact()
     assert not [ladder for ladder in impact.failed if get_ruleset_id(ladder) in BOOK]
     changes = impact.changes
     add_counts({"changes announced": len(changes)})

@@ -6,12 +6,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from histories import attribute_change, load_ladders
+from histories import attribute_change, enter, load_ladders
 from ledgers import create_ledger
 from oracle.log import list_named_players
 from sqlalchemy import Connection
 from time_histories import LADDERS, build_base_log, draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.types import TYPES

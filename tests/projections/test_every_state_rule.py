@@ -16,12 +16,11 @@ from clusters import (
     rank_on_cluster,
     shrink_pieces,
 )
-from histories import load_facts, load_ladders
+from histories import enter, load_facts, load_ladders
 from own_rules import compile_every_rule, forbid_compiling
 from paths import compute_digests, find_cached_trace, set_paths
 from state_systems import SYSTEMS, draw_history
 from thresholds import set_thresholds
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import parse_instant

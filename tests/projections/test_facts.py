@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from histories import enter
 from ledgers import create_ledger
 from paths import set_paths, summarize_facts
 from thresholds import set_thresholds
 from time_histories import LADDERS, draw_history
-from time_ledgers import enter
 
 from ratings_ledger import Ruleset
 from ratings_ledger.ledger.events.revisions import KnownEvent

@@ -6,12 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from histories import enter
 from ledgers import create_ledger
 from oracle.log import list_named_players
 from paths import count_work
 from thresholds import set_thresholds
 from time_histories import LADDERS, build_base_log, draw_history
-from time_ledgers import enter
 
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger

@@ -9,20 +9,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from histories import build_ticking_clock
+from histories import build_ticking_clock, enter
 from ledgers import create_ledger
 from oracle.log import Event, Log, derive_games
 from oracle.questions import Question
 from oracle.rulesets import find_ladder_name, list_versions
 from time_histories import LADDERS, PLAYERS, World, draw_history, draw_question
-from time_ledgers import compute_answers, enter
+from time_ledgers import compute_answers
 
-from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.diff.affected import have_same_points
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -128,34 +124,3 @@ def test_stores_of_both_kinds_agree(tmp_path: Path, postgres_url: str, at_length
     for _ in range(40 if at_length else 10):
         questions = [draw_question(World(chance, log), chance.randint(1, len(log)))]
         assert compute_answers(ledgers[0], questions) == compute_answers(ledgers[1], questions)
-
-
-def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> None:
-    """A trace cut at any time equals a replay up to that time: standings, books, streams and all steps.
-
-    Published lists of many days, and repeated queries of a view, are computed from one replay.
-    """
-    compared = 0
-    for seed in range(100 if at_length else 8):
-        chance, path = Random(seed), str(tmp_path / f"{seed}.db")
-        create_ledger(path)
-        ledger, log = open_ledger(path), draw_history(seed, 80)
-        enter(ledger, log)
-        with ledger.reading() as connection:
-            facts = decode(connection)
-        for ladder in (name for name in dict.fromkeys(LADDERS) if name.partition("/")[0] in facts.rulesets):
-            upto = draw_question(World(chance, log), len(log)).upto
-            as_of = None if upto is None else to_microseconds(upto)
-            ladders_now, ladders_at = Ladders(facts), Ladders(facts, as_of)
-            whole = ladders_now.trace(ladder)
-            assert ladders_now.rank_at(whole, as_of) == ladders_at.standings(ladder)
-            cut, partial = ladders_now.at(as_of).trace(ladder), ladders_at.trace(ladder)
-            assert have_same_points(cut.stream, partial.stream) or cut.stream.ranking.sums_lists
-            assert [*cut.points] == [*partial.points]
-            assert [*cut.games] == [*partial.games]
-            assert [*cut.every_step()] == [*partial.every_step()]
-            for player in range(len(cut.stream.names)):
-                steps_of_player = [step for number, step in partial.every_step() if number == player]
-                assert cut.steps(player) == partial.steps(player) == steps_of_player
-            compared += bool(cut.stream.rows and len(cut.stream.rows) < len(whole.stream.rows))
-    assert compared > 5

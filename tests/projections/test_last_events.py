@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from histories import build_ruleset_event
+from histories import build_ruleset_event, enter
 from oracle.log import Event, Log
 from oracle.times import parse_instant
 from own_rules import find_shipped_text
@@ -22,7 +22,6 @@ from sqlalchemy import Connection
 from stores import make_empty_ledger, make_ruled_ledger
 from time_cases import count_cases
 from time_histories import INSTANTS, LADDERS, PLAYERS, draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import to_microseconds

@@ -8,12 +8,11 @@ from datetime import timedelta
 import pytest
 from catan_cases import count_cases
 from catan_years import build_shipped_rulesets, draw_year
-from histories import build_ticking_clock, fill, load_ladders
+from histories import build_ticking_clock, enter, fill, load_ladders
 from ledgers import create_ledger
 from oracle.ladders import compute_every_list
 from oracle.log import number_events
 from oracle.times import parse_instant
-from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import open_ledger
 

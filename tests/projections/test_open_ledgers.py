@@ -16,12 +16,11 @@ from weakref import ReferenceType
 
 import pytest
 from cache_files import find_column_span
-from histories import load_ranking
+from histories import enter, load_ranking
 from ledgers import create_ledger
 from own_rules import find_shipped_text
 from paths import NEVER, count_work, set_paths
 from thresholds import set_thresholds
-from time_ledgers import enter
 
 import ratings_ledger
 from ratings_ledger import Snapshot

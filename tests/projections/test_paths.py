@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 from fault_helpers import fork_child, wait_for_exits
 from forging import INVALID_EVENTS, INVALID_GAMES, UNCANONICAL_RECORDS, append_named_forgery
-from histories import load_facts, load_facts_with_drafts
+from histories import enter, load_facts, load_facts_with_drafts
 from paths import compute_digests, fill_cache_disk, set_paths, summarize_facts, unlock_cache
 from thresholds import set_thresholds
 from time_histories import draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import head

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from histories import enter
 from ledgers import create_ledger
 from paths import set_paths
 from time_histories import draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from builders import build_event
-from histories import build_adjustment, build_club_game, build_ruleset_event, draw_games, fill
+from histories import build_adjustment, build_club_game, build_ruleset_event, draw_games, enter, fill
 from kind_games import build_battle
 from ledgers import create_ledger
 from oracle.log import list_named_players
@@ -22,7 +22,6 @@ from own_rules import SHIPPED, find_shipped_text
 from paths import collect_whole_columns, count_work, set_paths
 from thresholds import set_thresholds
 from time_histories import ENDS, LADDERS, draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 from asking import report_on
+from histories import enter
 from ledgers import create_ledger
 from oracle.ladders import ask
 from oracle.log import Log, build_id_lookup, list_named_players
@@ -14,7 +15,6 @@ from oracle.questions import Question
 from oracle.rulesets import list_versions
 from reported import ReportParser, parse_exact_number
 from time_histories import ENDS, LADDERS, build_base_log, draw_history
-from time_ledgers import enter
 
 import ratings_ledger
 from ratings_ledger import LedgerError

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from clusters import read_numbers_object, start_endless_computation, use_segment_format
+from histories import enter
 from own_rules import load_built_in_rule, substitute_rule
 from thresholds import set_thresholds
 from time_histories import draw_history
-from time_ledgers import enter
 
 from ratings_ledger.ledger.processes.identity import name_this_process
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from histories import attribute_change, load_ladders
+from histories import attribute_change, enter, load_ladders
 from state_systems import SYSTEMS, correct_game, draw_history
-from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 from counting_rules import RULES
+from histories import enter
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -25,7 +26,6 @@ from oracle.times import find_last_instant
 from own_rules import substitute_rules
 from state_histories import UNTIL, WEIGHTS, build_base_log, collect_refusals, propose
 from time_histories import World
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger

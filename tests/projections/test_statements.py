@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from histories import enter
 from ledgers import create_ledger
 from time_histories import INSTANTS, LADDERS, draw_history
-from time_ledgers import enter
 
 import ratings_ledger
 from ratings_ledger import LedgerError, Snapshot, Statement

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from histories import enter
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
@@ -34,7 +35,7 @@ from time_histories import (
     list_refusals,
     propose,
 )
-from time_ledgers import PublishedList, check_json_standings, compute_answers, enter
+from time_ledgers import PublishedList, check_json_standings, compute_answers
 
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import open_ledger

@@ -19,11 +19,10 @@ from weakref import ref
 import pytest
 from builders import build_event
 from cache_files import find_column_span, flip_bit, read_file, rewrite_file
-from histories import build_club_game, build_ruleset_event, load_ranking
+from histories import build_club_game, build_ruleset_event, enter, load_ranking
 from paths import NEVER, set_paths
 from thresholds import set_thresholds
 from time_histories import INSTANTS, LADDERS, draw_history
-from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger import Result

@@ -1,23 +1,13 @@
-"""The program as the tests of the coordinates use it: imports, questions, and the JSON of the answers."""
+"""The answers of the program as the tests of the coordinates compare them with those of the oracle."""
 
-import json
-from functools import partial
 from typing import Any, NamedTuple
 
-from oracle.log import Event
 from oracle.questions import Answer, Question, Row
 from oracle.times import find_last_instant
 from output_filters import strip_decimals
 
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
-from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake, IntakeResult
-from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.admission.ladder_checks import Admission
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ladders
+import ratings_ledger as rl
+from ratings_ledger.ledger.store.opening import Ledger
 
 
 class PublishedList(NamedTuple):
@@ -41,41 +31,32 @@ class PublishedList(NamedTuple):
                                        and find_last_instant(as_of) == find_last_instant(self.as_of))  # fmt: skip
 
 
-def enter(ledger: Ledger | str, events: list[Event], now: clock.Clock = clock.now) -> IntakeResult:
-    """Import events through every step of the intake; games that no ladder counts are accepted, too."""
-    if isinstance(ledger, str):
-        opened = open_ledger(ledger)
-        try:
-            return enter(opened, events, now)
-        finally:
-            opened.close()
-    members = [{name: value for name, value in event.items() if name != "position"} for event in events]
-    items = [
-        Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(members)
-    ]
-    allowing = partial(Admission, allow_uncounted=True)
-    return Intake(ledger, items, ImportPolicy("test", keep_going=True), clock=now, ladders=allowing).append()
-
-
 def compute_answers(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
-    """Return the program's answers, through the library; all questions are known at the same position."""
-    with ledger.reading() as connection:
-        facts = decode(connection, questions[0].known_at)
-    answers: list[Answer | None] = []
-    for question in questions:
-        try:
-            ranking = Ladders(
-                facts, None if question.upto is None else to_microseconds(question.upto), question.rules
-            ).standings(question.ladder)
-        except UnknownLadder:
-            answers.append(None)
-            continue
-        rows = [
-            Row(row.rank, row.player, row.exact_points(ranking.scale), row.games, row.qualified, row.gold, row.places)
-            for row in ranking.rows
-        ]
-        answers.append(Answer(ranking.ruleset, ranking.games, rows))
-    return answers
+    """Return the program's answers; None for a ladder of a ruleset that is not published."""
+    with rl.open(ledger.url.render_as_string(hide_password=False)) as opened:
+        return [_compute_answer(opened, question) for question in questions]
+
+
+def _compute_answer(ledger: rl.Ledger, question: Question) -> Answer | None:
+    try:
+        standings = ledger.at(question.upto, question.known_at, question.rules).standings(question.ladder)
+    except rl.BadArgument as problem:
+        if problem.argument != "ladder":
+            raise
+        return None
+    rows = [
+        Row(
+            row.rank,
+            row.player,
+            row.points,
+            row.games,
+            row.qualified,
+            None if row.gold is rl.ABSENT else row.gold,
+            None if row.places is rl.ABSENT else row.places,
+        )
+        for row in standings.rows
+    ]
+    return Answer(standings.ruleset, standings.games, rows)
 
 
 def check_json_standings(standings: dict[str, Any], expected: Answer, question: Question) -> None:
