@@ -40,6 +40,8 @@ THRESHOLDS = {
     "expanded_bytes": ["ledger.intake.files.EXPANDED_BYTES_MAX"],
     "previewed_games": ["projections.admission.proposals.SMALL_GAMES"],
     "stored_rows": ["projections.stored.generations.TRANSACTION_ROWS"],
+    "stored_changes": ["projections.stored.sql_rows.CHANGES_PER_BLOCK"],
+    "stored_games": ["projections.stored.sql_rows.GAMES_PER_BLOCK"],
     "forking_cost": ["projections.stored.computing.FORKING_COST"],
     "runs_kept": ["ledger.store.runs.KEPT_RUNS"],
     "busy_seconds": ["ledger.store.sqlite.BUSY_SECONDS"],

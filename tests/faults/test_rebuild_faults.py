@@ -23,20 +23,12 @@ from fault_helpers import (
     wait_until,
 )
 from ledgers import run_command
-from sqlalchemy import select
+from rebuilds import act_before_promotion, rebuild_standings, replace_stage
+from sqlalchemy import text
 from thresholds import set_thresholds
 
-from ratings_ledger.ledger import clock
+import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.verification import Finding
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.generations import list_ladder_rows
-from ratings_ledger.projections.stored.rebuild_plan import RebuildOptions
-from ratings_ledger.projections.stored.rebuilding import rebuild
-from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
-from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 
@@ -62,20 +54,14 @@ def read_live_position(url: str) -> int | None:
     return read_number(url, f"SELECT position FROM generations WHERE generation = {live}")
 
 
-def list_differences(url: str) -> list[Finding]:
-    """Return the differences between the live generation and a replay."""
-    with open_ledger(url).reading() as connection:
-        return list(verify_standings(connection))
-
-
 def read_head_position(url: str) -> int:
     return read_number(url, "SELECT max(position) FROM events") or 0
 
 
 def rebuild_without_end(url: str) -> None:
     """Rebuild, and wait without end before the promotion."""
-    generations.promote = lambda *_: time.sleep(600)  # only in this forked process
-    rebuild(open_ledger(url), clock.now)
+    act_before_promotion(pytest.MonkeyPatch(), lambda: time.sleep(600))  # only in this forked process
+    rebuild_standings(url)
 
 
 @contextmanager
@@ -123,11 +109,11 @@ def test_killed_first_rebuild_leaves_nothing(rated_url: str, ratings: Callable[.
 
 
 def rebuild_alone(url: str) -> None:
-    rebuild(open_ledger(url), clock.now)
+    rebuild_standings(url)
 
 
 def rebuild_in_processes(url: str) -> None:
-    rebuild(open_ledger(url), clock.now, options=RebuildOptions(cores=2))
+    rebuild_standings(url, cores=2)
 
 
 def watch_standings(url: str) -> None:
@@ -174,7 +160,7 @@ def measure_seconds(url: str, work: Callable[[str], object]) -> float:
 )  # fmt: skip
 def test_killed_rebuild_leaves_old_or_new_generation(
     work: Callable[[str], None], in_file: int, in_server: int, rated_url: str, monkeypatch: pytest.MonkeyPatch,
-    at_length: bool,
+    ratings: Callable[..., Any], at_length: bool,
 ) -> None:  # fmt: skip
     # many small transactions give many moments to be killed
     """A rebuild killed at any moment leaves readers the complete old generation or the complete new one."""
@@ -200,18 +186,32 @@ def test_killed_rebuild_leaves_old_or_new_generation(
                 # the next undisturbed rebuild succeeds with the right standings
                 wait_until(lambda: wait_for_exits([fork_child(work, rated_url)]) == [0])
                 assert read_live_position(rated_url) == read_head_position(rated_url)
-                assert list_differences(rated_url) == []
+                assert ratings("verify", db=rated_url) == (0, "", "")
     assert survived > kills // 4
     # the next rebuild deletes all rows but those of the two newest finished generations and their builds
     wait_until(lambda: wait_for_exits([fork_child(work, rated_url)]) == [0])
     with open_ledger(rated_url).reading() as connection:
-        kept_generations = set(connection.execute(select(generation_ladders.c.generation)).scalars())
-        builds = set(connection.execute(select(generation_ladders.c.build)).scalars())
-        assert len(kept_generations) == 2
-        assert (
-            set(connection.execute(select(generations.generations.c.generation)).scalars()) == kept_generations | builds
-        )
-        assert set(connection.execute(select(generation_standings.c.build)).scalars()) == builds
+        kept_generations, builds, finished, stored = (
+            set(connection.execute(text(f"SELECT {column} FROM {table}")).scalars())
+            for column, table in (
+                ("generation", "generation_ladders"), ("build", "generation_ladders"),
+                ("generation", "generations"), ("build", "generation_standings"),
+            )
+        )  # fmt: skip
+    assert len(kept_generations) == 2
+    assert finished == kept_generations | builds
+    assert stored == builds
+
+
+def check_standings(url: str, position: int) -> None:
+    """Check that the stored standings are complete, and those of a replay up to a position."""
+    with open_ledger(url).reading() as connection:
+        rows = [tuple(row) for row in connection.execute(text(STANDINGS_QUERY))]
+    assert check_generation(rows) == position
+    with rl.open(url) as ledger:
+        view = ledger.at(known_at=position)
+        digests = {ladder: digest for ladder, _, _, digest, *_ in rows}
+        assert digests == {row.ladder: view.standings(row.ladder).digest for row in view.ladders().rows}
 
 
 def append_without_end(url: str) -> None:
@@ -227,22 +227,17 @@ def test_rebuild_ends_while_games_are_appended(rated_url: str) -> None:
     try:
         begun = read_head_position(rated_url)
         for _ in range(3):
-            rebuilt = rebuild(open_ledger(rated_url), clock.now)
+            rebuilt = rebuild_standings(rated_url)
             assert read_live_position(rated_url) == rebuilt.position
             assert begun <= rebuilt.position <= read_head_position(rated_url)
-            assert list_differences(rated_url) == []
+            check_standings(rated_url, rebuilt.position)
             begun = rebuilt.position
         # appending goes on after the rebuilds, as it did during them
         wait_until(lambda: read_head_position(rated_url) > begun)
     finally:
         os.kill(child, signal.SIGKILL)
         wait_for_exits([child])
-    with open_ledger(rated_url).reading() as connection:
-        replayed = Ladders(decode(connection, rebuilt.position)).streams("club-catan-elo")
-        stored = {row.ladder: row.digest for row in list_ladder_rows(connection, rebuilt.generation)}
-        assert stored == {
-            name: Ladders(decode(connection, rebuilt.position)).standings(name).digest for name in replayed
-        }
+    check_standings(rated_url, rebuilt.position)
 
 
 def rebuild_by_command(url: str) -> int:
@@ -270,7 +265,7 @@ def interrupt(child: int, seconds: float = 2) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_ctrl_c_ends_rebuild_within_two_seconds(
-    cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
+    cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, ratings: Callable[..., Any], at_length: bool
 ) -> None:
     """Ctrl-C ends a rebuild within two seconds with exit code 130 and leaves no partial generation."""
     set_thresholds(monkeypatch, stored_rows=10, forking_cost=0)
@@ -289,7 +284,7 @@ def test_ctrl_c_ends_rebuild_within_two_seconds(
     assert set(codes) <= {0, 130}
     assert 130 in codes
     assert wait_for_exits([fork_child(rebuild_by_command, rated_url)]) == [0]
-    assert list_differences(rated_url) == []
+    assert ratings("verify", db=rated_url) == (0, "", "")
 
 
 @contextmanager
@@ -306,19 +301,19 @@ def lock_store(url: str) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_waiting_rebuild(rated_url: str) -> None:
+def test_ctrl_c_ends_waiting_rebuild(rated_url: str, ratings: Callable[..., Any]) -> None:
     """Ctrl-C ends a rebuild that is waiting for a lock."""
     rebuild_alone(rated_url)
     with lock_store(rated_url):
         child = fork_child(rebuild_by_command, rated_url)
         time.sleep(0.3)
         assert interrupt(child) == 130
-    assert list_differences(rated_url) == []
+    assert ratings("verify", db=rated_url) == (0, "", "")
     rebuild_alone(rated_url)
 
 
-def replay_without_end(self: Ladders, stream: Any) -> Any:
-    """Replay for a long time without letting anything else run in the process."""
+def replay_without_end(*_: Any) -> Any:
+    """Compute for a long time without letting anything else run in the process."""
     with open(os.environ["WORKERS"], "a") as file:
         file.write(f"{os.getpid()}\n")
     return sum(range(10**9))
@@ -332,7 +327,7 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKERS", str(path))
     set_thresholds(monkeypatch, forking_cost=0)
     monkeypatch.setattr("ratings_ledger.ledger.processes.forking.available_cores", lambda: 2)
-    monkeypatch.setattr(Ladders, "rank_stream", replay_without_end)
+    replace_stage(monkeypatch, "replay", replay_without_end)
     return path
 
 
@@ -345,7 +340,11 @@ def have_ended(processes: list[str]) -> bool:
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_workers_die_with_their_parent(
-    end: signal.Signals, rated_url: str, workers_file: Path, monkeypatch: pytest.MonkeyPatch
+    end: signal.Signals,
+    rated_url: str,
+    workers_file: Path,
+    ratings: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Workers end with their parent, however it ends, and hold none of its locks."""
     child = fork_child(rebuild_by_command, rated_url)
@@ -361,4 +360,4 @@ def test_workers_die_with_their_parent(
     # the lock is free at once, even before the workers end
     wait_until(lambda: wait_for_exits([fork_child(rebuild_by_command, rated_url)]) == [0])
     wait_until(lambda: have_ended(workers))
-    assert list_differences(rated_url) == []
+    assert ratings("verify", db=rated_url) == (0, "", "")

@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 from fault_helpers import take_rebuild_lock
-from rebuilds import act_before_promotion
+from ledgers import run_command
+from rebuilds import act_before_promotion, rebuild_standings, replace_stage
 from sqlalchemy import text
 
 from ratings_ledger import LedgerError, StoreUnavailable
-from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LockLost
-from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.stored import generations, work
-from ratings_ledger.projections.stored.generations import read_live_generation
-from ratings_ledger.projections.stored.rebuilding import rebuild
-from ratings_ledger.projections.stored.standings_checks import verify_standings
+from ratings_ledger.ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 
@@ -41,13 +37,13 @@ def record_game(ratings: Ratings, db: str, number: int) -> None:
 
 def verify_live_generation(db: str) -> int:
     """Return the number of the live generation after verifying it by a replay."""
+    assert run_command("verify", db=db) == 0
     with open_ledger(db).reading() as connection:
-        assert list(verify_standings(connection)) == []
-        generation = read_live_generation(connection)
-        assert generation is not None
         row_count = connection.execute(text("SELECT count(*) FROM live_standings")).scalar_one()
         assert row_count > 0
-        return int(generation.generation)
+    generation = read_live_generation_number(db)
+    assert generation is not None
+    return generation
 
 
 @pytest.mark.slow_cases
@@ -60,22 +56,21 @@ def test_late_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatch: py
 
     def run_second_rebuild() -> None:
         take_rebuild_lock(db)
-        assert rebuild(open_ledger(db), clock.now).promoted
+        assert rebuild_standings(db).promoted
 
     act_before_promotion(monkeypatch, run_second_rebuild)
     before = read_live_generation_number(db)
     with pytest.raises((LockLost, StoreUnavailable)) as error:
-        rebuild(open_ledger(db), clock.now)
+        rebuild_standings(db)
     assert error.value.exit_code == 3
     assert verify_live_generation(db) > (before or 0)
-    assert rebuild(open_ledger(db), clock.now).promoted
+    assert rebuild_standings(db).promoted
     verify_live_generation(db)
 
 
 def read_live_generation_number(db: str) -> int | None:
     with open_ledger(db).reading() as connection:
-        generation = read_live_generation(connection)
-        return None if generation is None else int(generation.generation)
+        return connection.execute(text("SELECT generation FROM live_generation")).scalar()
 
 
 def test_overtaken_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,9 +82,13 @@ def test_overtaken_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatc
         pytest.skip("the connection that held the lock is gone; the test above")
     record_game(ratings, db, 7)
     second_has_built, first_has_failed, promotions = threading.Event(), threading.Event(), []
-    promote = generations.promote
 
-    def promote_first(*arguments: Any) -> None:
+    def promote_in_turn(promote: Callable[..., None], *arguments: Any) -> None:
+        if threading.current_thread() is second:
+            second_has_built.set()
+            assert first_has_failed.wait(30)
+            promote(*arguments)
+            return
         take_rebuild_lock(db)
         second.start()
         assert second_has_built.wait(30)
@@ -98,19 +97,10 @@ def test_overtaken_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatc
         finally:
             first_has_failed.set()
 
-    def promote_second(*arguments: Any) -> None:
-        second_has_built.set()
-        assert first_has_failed.wait(30)
-        promote(*arguments)
-
-    monkeypatch.setattr(
-        generations,
-        "promote",
-        lambda *a: (promote_first if threading.current_thread() is not second else promote_second)(*a),
-    )
-    second = threading.Thread(target=lambda: promotions.append(rebuild(open_ledger(db), clock.now).promoted))
+    replace_stage(monkeypatch, "promote", promote_in_turn)
+    second = threading.Thread(target=lambda: promotions.append(rebuild_standings(db).promoted))
     with pytest.raises(LockLost, match="another rebuild began generation"):
-        rebuild(open_ledger(db), clock.now)
+        rebuild_standings(db)
     second.join(30)
     assert promotions == [True]
     verify_live_generation(db)
@@ -123,25 +113,25 @@ def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkey
     A second rebuild runs from lock to promotion while the first looks for generations to delete.
     """
     record_game(ratings, db, 7)
-    second_rebuild = threading.Thread(target=lambda: rebuild(open_ledger(db), clock.now))
-    promote, finished, promoted = generations.promote, generations._list_finished, []
+    second_rebuild = threading.Thread(target=lambda: rebuild_standings(db))
+    promoted: list[int] = []
 
-    def promote_and_note(*arguments: Any) -> None:
+    def promote_and_note(promote: Callable[..., None], *arguments: Any) -> None:
         promote(*arguments)
         promoted.append(arguments[1])
 
-    def list_during_second_rebuild(*arguments: Any) -> list[Any]:
-        finished_generations = finished(*arguments)
+    def list_during_second_rebuild(list_finished: Callable[..., list[Any]], *arguments: Any) -> list[Any]:
+        finished_generations = list_finished(*arguments)
         if len(promoted) == 1 and not second_rebuild.ident:
             take_rebuild_lock(db)
             second_rebuild.start()
             second_rebuild.join(1)  # in SQLite it waits until the first has read the list
         return finished_generations
 
-    monkeypatch.setattr(generations, "promote", promote_and_note)
-    monkeypatch.setattr(generations, "_list_finished", list_during_second_rebuild)
+    replace_stage(monkeypatch, "promote", promote_and_note)
+    replace_stage(monkeypatch, "list finished generations", list_during_second_rebuild)
     with suppress(StoreUnavailable):
-        rebuild(open_ledger(db), clock.now)
+        rebuild_standings(db)
     second_rebuild.join(30)
     assert len(promoted) == 2
     assert verify_live_generation(db) == promoted[-1]
@@ -155,20 +145,19 @@ def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monk
     """
     record_game(ratings, db, 7)
     written, swept, promotions = threading.Event(), threading.Event(), []
-    promote, sweep = generations.promote, generations.sweep_generations
 
     def run_second() -> None:
-        promotions.append(rebuild(open_ledger(db), clock.now).promoted)
+        promotions.append(rebuild_standings(db).promoted)
 
     second_rebuild = threading.Thread(target=run_second)
 
-    def promote_after_sweep(*arguments: Any) -> None:
+    def promote_after_sweep(promote: Callable[..., None], *arguments: Any) -> None:
         if threading.current_thread() is second_rebuild:
             written.set()
             assert swept.wait(30)
         promote(*arguments)
 
-    def sweep_during_second_rebuild(*arguments: Any, **options: Any) -> None:
+    def sweep_during_second_rebuild(sweep: Callable[..., None], *arguments: Any, **options: Any) -> None:
         first_of_two = threading.current_thread() is not second_rebuild and not options.get("is_building")
         if first_of_two:
             take_rebuild_lock(db)
@@ -180,10 +169,10 @@ def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monk
             if first_of_two:
                 swept.set()
 
-    monkeypatch.setattr(generations, "promote", promote_after_sweep)
-    monkeypatch.setattr(generations, "sweep_generations", sweep_during_second_rebuild)
+    replace_stage(monkeypatch, "promote", promote_after_sweep)
+    replace_stage(monkeypatch, "sweep", sweep_during_second_rebuild)
     with suppress(StoreUnavailable):
-        rebuild(open_ledger(db), clock.now)
+        rebuild_standings(db)
     second_rebuild.join(30)
     assert promotions == [True]
     verify_live_generation(db)
@@ -195,11 +184,16 @@ def test_rollback_prevents_promotion(db: str, ratings: Ratings, monkeypatch: pyt
 
     It rebuilds one ruleset and refers to standings of the generation that was live when it began.
     """
-    assert rebuild(open_ledger(db), clock.now).promoted
+    assert rebuild_standings(db).promoted
     record_game(ratings, db, 7)
-    act_before_promotion(monkeypatch, lambda: (take_rebuild_lock(db), generations.roll_back(open_ledger(db))))
+
+    def roll_back() -> None:
+        take_rebuild_lock(db)
+        assert run_command("rebuild", "--rollback", db=db) == 0
+
+    act_before_promotion(monkeypatch, roll_back)
     with pytest.raises((LockLost, StoreUnavailable)):
-        rebuild(open_ledger(db), clock.now, ["elo-chess"])
+        rebuild_standings(db, "elo-chess")
     verify_live_generation(db)
 
 
@@ -215,7 +209,7 @@ def test_missing_standings_prevent_promotion(db: str, ratings: Ratings, monkeypa
 
     act_before_promotion(monkeypatch, delete_standings)
     with pytest.raises(LockLost, match="standings; nothing was promoted"):
-        rebuild(open_ledger(db), clock.now)
+        rebuild_standings(db)
     assert verify_live_generation(db) == before
 
 
@@ -236,7 +230,7 @@ def test_second_path_to_a_file_shares_its_lock(
         second_path = tmp_path / "deeper" / ".." / "ratings.db"
     exit_codes = []
     act_before_promotion(monkeypatch, lambda: exit_codes.append(rebuild_in_a_process(f"sqlite:///{second_path}")))
-    assert rebuild(open_ledger(f"sqlite:///{path}"), clock.now).promoted
+    assert rebuild_standings(f"sqlite:///{path}").promoted
     assert exit_codes == [4]
     assert [entry.name for entry in tmp_path.iterdir() if "lock" in entry.name] == []
 
@@ -245,7 +239,7 @@ def rebuild_in_a_process(db: str) -> int:
     """Return the exit code of a rebuild in another process."""
     if (child := os.fork()) == 0:
         try:
-            rebuild(open_ledger(db), clock.now)
+            rebuild_standings(db)
             os._exit(0)
         except LedgerError as problem:
             os._exit(problem.exit_code)
@@ -271,16 +265,15 @@ def test_live_pointer_survives_lost_locks(
 ) -> None:
     """After repeated loss of the rebuild lock, the live pointer leads to a complete generation."""
     rounds, outcomes = (20 if at_length else 3), {"promoted": 0, "lost": 0}
-    isolate = work.isolate  # called in the middle of a rebuild
 
-    def lose_lock_and_isolate(ladders: Any, *rest: Any) -> Any:
+    def lose_lock_and_isolate(isolate: Callable[..., Any], *arguments: Any) -> Any:
         take_rebuild_lock(db)
-        return isolate(ladders, *rest)
+        return isolate(*arguments)
 
-    monkeypatch.setattr(work, "isolate", lose_lock_and_isolate)
+    replace_stage(monkeypatch, "isolate rules", lose_lock_and_isolate)  # in the middle of a rebuild
     for number in range(rounds):
         record_game(ratings, db, 8 + number % 20) if number < 20 else None
-        threads = [threading.Thread(target=try_rebuild, args=(open_ledger(db), outcomes)) for _ in range(2)]
+        threads = [threading.Thread(target=try_rebuild, args=(db, outcomes)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -290,9 +283,9 @@ def test_live_pointer_survives_lost_locks(
     assert outcomes["lost"]
 
 
-def try_rebuild(ledger: Ledger, outcomes: dict[str, int]) -> None:
+def try_rebuild(db: str, outcomes: dict[str, int]) -> None:
     try:
-        rebuild(ledger, clock.now)
+        rebuild_standings(db)
         outcomes["promoted"] += 1
     except LedgerError:
         outcomes["lost"] += 1

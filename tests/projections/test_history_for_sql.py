@@ -16,7 +16,6 @@ from histories import (
     build_adjustment,
     build_club_game,
     build_ruleset_event,
-    build_ticking_clock,
     draw_games,
     enter,
     fill,
@@ -24,19 +23,16 @@ from histories import (
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from own_rules import publish_every_shipped_ruleset
+from rebuilds import list_differences, rebuild_standings, replace_stage
 from sql_views import load_changes_by_sql, load_games_by_command, load_games_by_sql, replay_changes, select
 from stores import create_postgres_database, make_empty_ledger
+from thresholds import set_thresholds
 from time_histories import draw_history
 
 from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.facts import decoding
-from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
-from ratings_ledger.projections.stored.rebuild_plan import HistoryMissing, RebuildOptions
-from ratings_ledger.projections.stored.rebuilding import rebuild
-from ratings_ledger.projections.stored.standings_checks import verify_standings
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
@@ -47,9 +43,7 @@ TABLES = ("history_parts", "history_changes", "history_games", "history_particip
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let short histories have several blocks and transactions."""
-    monkeypatch.setattr(sql_rows, "CHANGES_PER_BLOCK", 7)
-    monkeypatch.setattr(sql_rows, "GAMES_PER_BLOCK", 3)
-    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
+    set_thresholds(monkeypatch, stored_changes=7, stored_games=3, stored_rows=11)
 
 
 def make_ledger_with_games(_: Ratings, url: str) -> None:
@@ -66,7 +60,7 @@ def make_ledger_with_games(_: Ratings, url: str) -> None:
 def make_ledger_with_history(_: Ratings, url: str) -> None:
     """Make the same ledger, rebuilt with its history for SQL."""
     make_ledger_with_games(_, url)
-    rebuild(open_ledger(url), build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild_standings(url, keep_history=True)
 
 
 @pytest.fixture
@@ -92,10 +86,14 @@ def build_void(game_id: str) -> dict[str, Any]:
     return {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z", "data": data}
 
 
+def rebuild(ledger: Ledger, *requested: str, **options: Any) -> Any:
+    """Rebuild the standings of some ladders, or of all, and return the result."""
+    return rebuild_standings(ledger.url.render_as_string(hide_password=False), *requested, **options)
+
+
 def list_findings(ledger: Ledger) -> list[str]:
     """Return the messages of `verify` about stored standings."""
-    with ledger.reading() as connection:
-        return [finding.message for finding in verify_standings(connection)]
+    return list_differences(ledger.url.render_as_string(hide_password=False))
 
 
 def load_history_tables(ledger: Ledger) -> dict[str, list[tuple[Any, ...]]]:
@@ -181,7 +179,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
             cases.update(step.event["type"] for step in part if not step.verdict.codes)
             allowed = any(step.allow_uncounted for step in part)
             enter(ledger, [step.event for step in part], allow_uncounted=allowed)
-            rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+            rebuild(ledger, keep_history=True)
             cases["changes"] += check_views(ratings, ledger)
 
     rebuild_in_steps()
@@ -194,7 +192,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
 def test_views_match_commands_over_a_year(seed: int, ledger_url: str, ratings: Ratings) -> None:
     """After a year of monthly lists, the SQL views equal the output of the commands."""
     ledger = fill(ledger_url, draw_year(seed))
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     assert check_views(ratings, ledger) > 100
     assert any(name.startswith("catan-monthly/") for name in load_changes_by_sql(ledger))
 
@@ -205,7 +203,7 @@ def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Rat
     """After withdrawn rule changes, the SQL views equal the output of the commands."""
     ledger = open_ledger(ledger_url)
     enter(ledger, draw_history(seed, 120))
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     assert check_views(ratings, ledger) > 20
 
 
@@ -220,7 +218,7 @@ def test_sql_counts_match_the_games(
     are already in the cache, as in a long ledger.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1 if cached else 10**9)
+    set_thresholds(monkeypatch, cached_events=1 if cached else 10**9)
     append(
         ledger,
         build_club_game("late", "anna2 ben"), build_club_game("gone", "anna ben"),
@@ -231,9 +229,9 @@ def test_sql_counts_match_the_games(
          "data": {"player": "anna2", "new_player": "anna"}},
     )  # fmt: skip
     if cached:
-        rebuild(ledger, build_ticking_clock())
+        rebuild(ledger)
         append(ledger, build_club_game("later", "anna ben"))
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     assert list_findings(ledger) == []
     check_views(ratings, ledger)
     db = ledger.url.render_as_string(hide_password=False)
@@ -259,7 +257,7 @@ def test_members_without_columns_are_in_more(ledger_url: str, ratings: Ratings) 
         ledger_url,
         [build_ruleset_event(), early, late, build_club_game("low", "anna=ben", score_order="low", rated=False)],
     )
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     check_views(ratings, ledger)
     (row,) = select(ledger, "SELECT g.more, p.more AS seat_more FROM live_games g JOIN live_participants p "
                             "ON p.game_id = g.game_id WHERE g.game_id = 'far' AND p.seat = 3")  # fmt: skip
@@ -271,7 +269,7 @@ def test_new_last_game_rewrites_only_last_blocks(rebuilt_ledger: Ledger, ratings
     """After one more game at the end, a rebuild keeps all blocks but the last one of each ladder with the game."""
     before = load_parts(rebuilt_ledger)
     append(rebuilt_ledger, build_club_game("new", "anna ben cleo", day=28))
-    rebuild(rebuilt_ledger, build_ticking_clock())
+    rebuild(rebuilt_ledger)
     after = load_parts(rebuilt_ledger)
     check_views(ratings, rebuilt_ledger)
     last = {ladder: max(block for name, block in before if name == ladder) for ladder, _ in before}
@@ -282,7 +280,7 @@ def test_new_last_game_rewrites_only_last_blocks(rebuilt_ledger: Ledger, ratings
         part: before[part] for part in before if part[0] == FIVE
     }
     append(rebuilt_ledger, build_void("new"))
-    rebuild(rebuilt_ledger, build_ticking_clock())
+    rebuild(rebuilt_ledger)
     check_views(ratings, rebuilt_ledger)
 
 
@@ -290,11 +288,11 @@ def test_new_last_game_rewrites_only_last_blocks(rebuilt_ledger: Ledger, ratings
 def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
     """After a rename, only blocks of games that name the player are rewritten."""
     append(ledger, *(build_club_game(f"z-{n}", "uwe vera") for n in range(6)))
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     before = load_parts(ledger)
     append(ledger, {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
                   "data": {"player": "vera", "new_player": "vera-2"}})  # fmt: skip
-    rebuild(ledger, build_ticking_clock())
+    rebuild(ledger)
     check_views(ratings, ledger)
     after = load_parts(ledger)
     assert all(after["", block] == before["", block] for block in range(10))
@@ -304,19 +302,19 @@ def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> No
 @pytest.mark.slow_cases
 def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
     """Rebuilds keep an existing history for SQL until `keep_history=False` drops it."""
-    rebuild(ledger, build_ticking_clock())
+    rebuild(ledger)
     assert (load_changes_by_sql(ledger), load_games_by_sql(ledger), load_info(ledger)["history"]) == ({}, [], False)
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
-    rebuild(ledger, build_ticking_clock())
+    rebuild(ledger, keep_history=True)
+    rebuild(ledger)
     assert (check_views(ratings, ledger) > 0, bool(load_info(ledger)["history"])) == (True, True)
-    assert not rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=False)).history
+    assert not rebuild(ledger, keep_history=False).history
     assert (load_changes_by_sql(ledger), load_games_by_sql(ledger), bool(load_info(ledger)["history"])) == (
         {},
         [],
         False,
     )
     assert not any(load_history_tables(ledger).values())
-    assert not rebuild(ledger, build_ticking_clock()).history
+    assert not rebuild(ledger).history
     assert list_findings(ledger) == []
 
 
@@ -327,7 +325,7 @@ def test_partial_rebuild_keeps_all_ladders(
     """A rebuild of some ladders keeps the changes of the other ladders, and the games of the generation."""
     before, games = load_changes_by_sql(rebuilt_ledger), load_games_by_sql(rebuilt_ledger)
     append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
-    rebuild(rebuilt_ledger, build_ticking_clock(), [ALL])
+    rebuild(rebuilt_ledger, ALL)
     after = load_changes_by_sql(rebuilt_ledger)
     assert after.keys() == before.keys() == {ALL, THREE, FIVE, "other/all"}
     assert {name for name in after if after[name] != before[name]} == {ALL}
@@ -339,12 +337,10 @@ def test_partial_rebuild_keeps_all_ladders(
 @pytest.mark.slow_cases
 def test_history_of_some_ladders_is_rejected(ledger: Ledger, ratings: Ratings) -> None:
     """Keeping the history of some ladders is rejected while the others have none."""
-    rebuild(ledger, build_ticking_clock())
-    with pytest.raises(HistoryMissing, match="first run: ratings rebuild --history"):
-        rebuild(ledger, build_ticking_clock(), [ALL], RebuildOptions(keep_history=True))
+    rebuild(ledger)
     db = ledger.url.render_as_string(hide_password=False)
     result = ratings("rebuild", ALL, "--history", db=db)
-    assert (result.exit_code, result.stdout, "ratings rebuild --history" in result.stderr) == (2, "", True)
+    assert (result.exit_code, result.stdout, "first run: ratings rebuild --history" in result.stderr) == (2, "", True)
     assert load_info(ledger)["generation"] == 1
 
 
@@ -357,7 +353,7 @@ def test_failed_ladder_keeps_its_changes(rebuilt_ledger: Ledger) -> None:
         *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)),
         build_club_game("last", "anna ben cleo"),
     )
-    result = rebuild(rebuilt_ledger, build_ticking_clock())
+    result = rebuild(rebuilt_ledger)
     assert [failure.ladder for failure in result.failures] == [ALL]
     after = load_changes_by_sql(rebuilt_ledger)
     assert after[ALL] == before[ALL]
@@ -370,9 +366,9 @@ def test_failed_ladder_may_have_no_history(
     ledger: Ledger,
 ) -> None:
     """A ladder that fails when history is first kept has no changes, which is no finding."""
-    rebuild(ledger, build_ticking_clock())
+    rebuild(ledger)
     append(ledger, *(build_adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     assert load_changes_by_sql(ledger).keys() == {THREE, FIVE, "other/all"}
     assert [message for message in list_findings(ledger) if "changes" in message or "games" in message] == []
 
@@ -382,18 +378,18 @@ def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) 
     """After a rollback the views have no changes of another generation; the next rebuild has them again."""
     ledger = rebuilt_ledger
     append(ledger, build_club_game("late-0", "emil anna ben", day=1))
-    rebuild(ledger, build_ticking_clock(), options=RebuildOptions(keep_history=True))
+    rebuild(ledger, keep_history=True)
     append(ledger, build_club_game("late-1", "emil anna ben", day=1))
-    generations.roll_back(ledger)
+    assert ratings("rebuild", "--rollback", db=ledger.url.render_as_string(hide_password=False)).exit_code == 0
     assert (load_changes_by_sql(ledger), load_games_by_sql(ledger), bool(load_info(ledger)["history"])) == (
         {},
         [],
         False,
     )
     assert list_findings(ledger) == []
-    assert not rebuild(ledger, build_ticking_clock(), [ALL]).history
+    assert not rebuild(ledger, ALL).history
     assert load_changes_by_sql(ledger) == {}
-    assert rebuild(ledger, build_ticking_clock()).history
+    assert rebuild(ledger).history
     check_views(ratings, ledger)
 
 
@@ -401,10 +397,10 @@ def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) 
 def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One process and three processes keep the same history."""
     ledger = fill(ledger_url, [build_ruleset_event(), *draw_games(2, 30, [*PLAYERS, *"fghijk"], players_max=8)])
-    monkeypatch.setattr(computing, "FORKING_COST", 0)
+    set_thresholds(monkeypatch, forking_cost=0)
     histories = []
     for cores in (1, 3):
-        rebuild(ledger, build_ticking_clock(), options=RebuildOptions(cores=cores, check=True, keep_history=True))
+        rebuild(ledger, cores=cores, check=True, keep_history=True)
         histories.append((load_changes_by_sql(ledger), load_games_by_sql(ledger)))
     assert histories[0] == histories[1]
 
@@ -415,9 +411,9 @@ def test_checked_rebuild_repairs_rows(rebuilt_ledger: Ledger) -> None:
     with rebuilt_ledger.writing() as connection:
         connection.exec_driver_sql("UPDATE history_changes SET before = before + 1")
         connection.exec_driver_sql("UPDATE history_participants SET player = 'eve'")
-    rebuild(rebuilt_ledger, build_ticking_clock())
+    rebuild(rebuilt_ledger)
     assert list_findings(rebuilt_ledger)
-    rebuild(rebuilt_ledger, build_ticking_clock(), options=RebuildOptions(check=True))
+    rebuild(rebuilt_ledger, check=True)
     assert list_findings(rebuilt_ledger) == []
 
 
@@ -427,24 +423,24 @@ def test_cut_off_rebuild_leaves_nothing(
 ) -> None:
     """A rebuild that is interrupted at any transaction changes nothing for readers, and the next rebuild cleans up."""
     append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
-    before, insert_rows, remaining = load_changes_by_sql(rebuilt_ledger), generations.insert_rows, 0
+    before, remaining = load_changes_by_sql(rebuilt_ledger), 0
 
     class CutOff(Exception):
         pass
 
-    def insert_until_cut_off(*arguments: Any) -> None:
+    def insert_until_cut_off(insert_rows: Callable[..., None], *arguments: Any) -> None:
         nonlocal remaining
         remaining -= 1
         if remaining < 0:
             raise CutOff
         insert_rows(*arguments)
 
-    monkeypatch.setattr(generations, "insert_rows", insert_until_cut_off)
+    replace_stage(monkeypatch, "insert rows", insert_until_cut_off)
     transaction_count = 0
     while True:
         remaining = transaction_count
         try:
-            rebuild(rebuilt_ledger, build_ticking_clock())
+            rebuild(rebuilt_ledger)
             break
         except CutOff:
             assert load_changes_by_sql(rebuilt_ledger) == before
@@ -461,17 +457,16 @@ def test_vanished_rows_stop_promotion(rebuilt_ledger: Ledger, monkeypatch: pytes
     """If rows vanish while others are written, the rebuild promotes nothing."""
     append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
     before = load_changes_by_sql(rebuilt_ledger)
-    write_games = sql_history.write_games
 
-    def write_and_lose_rows(keeping: Any, *arguments: Any) -> None:
-        write_games(keeping, *arguments)
+    def write_and_lose_rows(write_games: Callable[..., None], *arguments: Any) -> None:
+        write_games(*arguments)
         with rebuilt_ledger.writing() as connection:
             last = "(SELECT max(part) FROM history_changes)"
             connection.exec_driver_sql(f"DELETE FROM history_changes WHERE part = {last}")
 
-    monkeypatch.setattr(sql_history, "write_games", write_and_lose_rows)
+    replace_stage(monkeypatch, "write games", write_and_lose_rows)
     with pytest.raises(LockLost, match="rows of changes and games; nothing was promoted"):
-        rebuild(rebuilt_ledger, build_ticking_clock())
+        rebuild(rebuilt_ledger)
     assert load_changes_by_sql(rebuilt_ledger) == before
 
 
@@ -482,14 +477,14 @@ def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypat
     The rebuild removes the history that is being compared; then `verify` compares the new one.
     """
     append(rebuilt_ledger, build_club_game("late", "emil anna ben", day=1))
-    find_difference, rebuilt = sql_history.find_change_difference, []
+    rebuilt: list[Any] = []
 
-    def rebuild_and_find(*arguments: Any) -> str | None:
+    def rebuild_and_find(find_difference: Callable[..., str | None], *arguments: Any) -> str | None:
         if not rebuilt:
-            rebuilt.append(rebuild(rebuilt_ledger, build_ticking_clock()))
+            rebuilt.append(rebuild(rebuilt_ledger))
         return find_difference(*arguments)
 
-    monkeypatch.setattr(sql_history, "find_change_difference", rebuild_and_find)
+    replace_stage(monkeypatch, "find a difference of changes", rebuild_and_find)
     assert list_findings(rebuilt_ledger) == []
     assert rebuilt
 
