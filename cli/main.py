@@ -155,7 +155,7 @@ HEADINGS = {
 }
 
 DISK_FULL_REMEDY = "free some space, or send the output elsewhere; to list the events recorded so far: ratings log"
-OUT_OF_MEMORY_MESSAGE = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
+OUT_OF_MEMORY_MESSAGE = b"ratings: there is not enough memory; the interrupted operation changed nothing\n"
 
 # while a command is under way, an interrupt must not end the process at once
 _under_way = False

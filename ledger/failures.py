@@ -30,7 +30,7 @@ def describe_failure(error: Exception) -> CommandFailure:
     if isinstance(error, LedgerError):
         return CommandFailure(error.reason, str(error), error.exit_code)
     if is_out_of_memory(error):
-        message = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory for this"
+        message = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory"
         return CommandFailure("out-of-memory", f"{message}; the interrupted operation changed nothing", 3)
     if isinstance(error, OSError):
         message = f"{error.filename or 'input or output'}: {error.strerror or error}"

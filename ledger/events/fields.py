@@ -282,8 +282,7 @@ NumberName = Annotated[
     str,
     must_match(
         NUMBER_NAME,
-        "{} does not name a number; write a lower-case letter, then letters, digits and underscores, at most 32 "
-        "characters",
+        "{} does not name a number; write at most 32 lower-case letters, digits and underscores, a letter first",
     ),
 ]
 # how many custom numbers a game or a participant may have
@@ -295,8 +294,7 @@ ColumnName = Annotated[
     str,
     must_match(
         NUMBER_NAME,
-        "{} is not a column of a state; write a lower-case letter, then letters, digits and underscores, at most 32 "
-        "characters",
+        "{} is not a column of a state; write at most 32 lower-case letters, digits and underscores, a letter first",
     ),
 ]
 ExtraName = Annotated[

@@ -82,7 +82,7 @@ def list_participants(seats: Seats) -> list[dict[str, Any]]:
 def check_seats(participants: list[dict[str, Any]], shared_members: tuple[str, ...]) -> None:
     """Check for at least two seats, no repeated player, and at most one substitute per leaver. Raises `Refused`.
 
-    Leaver and substitute must have equal `shared_members`, except members that the leaver omits.
+    Leaver and substitute must have the same seat, team and `shared_members`, except members that the leaver omits.
     """
     by_player: dict[str, dict[str, Any]] = {}
     for participant in participants:

@@ -410,10 +410,10 @@ def insert_event_rows(connection: Connection, rows: Iterable[EventRow], previous
 def require_empty(ledger: Ledger) -> Head:
     """Return the head of a ledger without events. Raises `NotEmpty` if the ledger has events."""
     with ledger.reading() as connection:
-        return _refuse_events(ledger, head(connection))
+        return _require_no_events(ledger, head(connection))
 
 
-def _refuse_events(ledger: Ledger, latest: Head) -> Head:
+def _require_no_events(ledger: Ledger, latest: Head) -> Head:
     if latest.position:
         raise NotEmpty(
             f"{ledger.location} holds {count(latest.position, 'event')}; --restore needs an empty ledger "
@@ -432,6 +432,6 @@ def append_restored(
     """
     with ledger.writing("writer", appends=True) as connection:
         ledger.dialect.lock_appends(connection)
-        latest = insert_event_rows(connection, rows, _refuse_events(ledger, head(connection)))
+        latest = insert_event_rows(connection, rows, _require_no_events(ledger, head(connection)))
         check(connection, latest)
     return latest

@@ -177,7 +177,7 @@ class Dialect(Protocol):
         """
 
     def append_one(
-        self, ledger: ConnectionSource, values: Callable[[], Sequence[Any]]
+        self, ledger: ConnectionSource, build_values: Callable[[], Sequence[Any]]
     ) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
@@ -186,7 +186,7 @@ class Dialect(Protocol):
 
         Args:
             ledger: The opened ledger.
-            values: Returns the columns `event_id`, `type`, `schema_version`, `subject`, `occurred_at` and
+            build_values: Returns the columns `event_id`, `type`, `schema_version`, `subject`, `occurred_at` and
                 `recorded_at`, the recorder, the parts of the record before and after its position, and the position of
                 the head at the check (None: any position).
 

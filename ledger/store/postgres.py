@@ -342,7 +342,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
         return head.fetchone(), [] if named_events is None else [NamedEvent(*row) for row in named_events.fetchall()]
 
 
-def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: ConnectionSource, build_values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one round trip; return the new head, or None if only the full checks of `append` can decide.
 
     Under the append lock the server only compares a value that changes with the catalogue, because a full comparison
@@ -350,7 +350,7 @@ def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) ->
     """
     from psycopg.errors import InvalidSqlStatementName
 
-    arguments = values()
+    arguments = build_values()
     with ledger.borrow_driver() as driver:
         autocommit_before, driver.autocommit = driver.autocommit, True
         try:

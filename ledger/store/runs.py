@@ -239,7 +239,7 @@ def _prepare_run(ledger: Ledger, keeps_out_of_ledger: bool) -> tuple[Path | None
     try:
         with ledger.reading() as connection:
             folder, recorded = _find_folder(ledger, connection), _read_runs(ledger, connection)
-    except _store_errors(ledger):
+    except _list_store_errors(ledger):
         return unreached, _choose_number(_read_folder(unreached), UNREACHED_MIN)
     number = _choose_number(recorded)
     for run in sorted(_read_folder(unreached), key=lambda run: run.order):
@@ -343,7 +343,7 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = Fal
             connection.execute(expired_rows, {"kept": sorted({run.run, *_select_kept(newest_first)})})
     except AlreadyRunning:
         raise
-    except _store_errors(ledger):
+    except _list_store_errors(ledger):
         return False
     return True
 
@@ -355,7 +355,7 @@ def _select_kept(runs: Iterable[Run]) -> set[int]:
     return {run.run for run in (*newest_first[:KEPT_RUNS], *last_results) if run is not None}
 
 
-def _store_errors(ledger: Ledger) -> tuple[type[Exception], ...]:
+def _list_store_errors(ledger: Ledger) -> tuple[type[Exception], ...]:
     """Return the types of errors that must not stop a job while its run is recorded."""
     return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
 

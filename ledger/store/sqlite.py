@@ -268,16 +268,16 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
     return cursor.execute(HEAD_QUERY).fetchone(), find_events_named(cursor, names) if names else []
 
 
-def append_one(ledger: ConnectionSource, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: ConnectionSource, build_values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one short transaction; return the new head, or None if only `append` can decide.
 
-    `values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
+    `build_values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
     """
     with ledger.borrow_driver() as driver:
         driver.execute("BEGIN IMMEDIATE")
         try:
             refuse_unexpected_objects(driver)
-            *members, now, by, record_start, record_end, expected_head = values()
+            *members, now, by, record_start, record_end, expected_head = build_values()
             last = driver.execute(HEAD_QUERY).fetchone()
             position, chain, recorded_at = last or (0, ZERO, 0)
             if (last is None or is_valid_head(*last)) and recorded_at <= now and expected_head in (None, position):

@@ -268,6 +268,7 @@ class Validator:
         return data | {"game": league.game, "finished": list_finish_times(self._read_naming(ids), self._events, ids)}
 
     def _rename(self, player: str, new_player: str) -> None:
+        """Check and apply the rename of a player."""
         self._identities.refuse_rename(player, new_player, partial(self._find_rename, "player"))
         own_ids, other_ids = self._identities.ids(player), self._identities.ids(new_player)
         player_events = [event for event in self._read_naming(own_ids) if list_players(event) & own_ids]

@@ -131,11 +131,11 @@ def explain(
         for i in range(n)
     ]
     for j in range(n):
-        better = place[j] - 1
-        detail = details[j] if better == 1 else f"{details[j]}, shared among the {better} placed better"
+        better_count = place[j] - 1
+        detail = details[j] if better_count == 1 else f"{details[j]}, shared among the {better_count} placed better"
         for i in range(n):
             if place[i] < place[j]:
-                terms[i].append(_make_floored_term(f"from {names[j]}", 1, hundredths[j], 100 * better, detail))
+                terms[i].append(_make_floored_term(f"from {names[j]}", 1, hundredths[j], 100 * better_count, detail))
     dust = -sum(term.amount for mine in terms for term in mine)
     winners = [i for i in range(n) if place[i] == 1]
     if params.dust == "winner" and len(winners) == 1 and dust:

@@ -217,15 +217,15 @@ def _explain_game(name: str, own: _Player, opponent: _Player, weight: float) -> 
     expected = expect(own.rating, own.stones, opponent.rating, opponent.stones)
     change = units(weight * (con * (result - expected) + bonus_of(own.rating)), SCALE)
     first = units(weight * (con * (result - expected)), SCALE)
-    weighed = f" x weight {_text(weight)}" if weight != 1.0 else ""
+    weight_note = f" x weight {_format(weight)}" if weight != 1.0 else ""
     stones = max(own.stones, opponent.stones, 0)
     note = f"rated {decimal(own.rating, SCALE)} against {decimal(opponent.rating, SCALE)}"
     note += f", {'with' if own.stones > 0 else 'against'} handicap {stones}" if stones else ""
-    detail = f"con {_text(con)}{weighed}, expected {_text(expected)}, scored {_text(result)}"
-    return [Term(f"vs {name}", first, detail, note), Term("bonus", change - first, f"for the game{weighed}")]
+    detail = f"con {_format(con)}{weight_note}, expected {_format(expected)}, scored {_format(result)}"
+    return [Term(f"vs {name}", first, detail, note), Term("bonus", change - first, f"for the game{weight_note}")]
 
 
-def _text(value: float) -> str:
+def _format(value: float) -> str:
     return decimal(units(value, SCALE), SCALE)
 
 

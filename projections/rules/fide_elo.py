@@ -196,12 +196,12 @@ def factor_of(rating: int, born: int, reached: int, games: int, year: int, const
 
 def limit_gap(gap: int, own: int, is_helped: bool, constants: Numbers) -> int:
     """Return the difference that counts for a player rated `own`, who is `gap` units ahead."""
-    most = constants[DIFFERENCE_MAX]
+    limit = constants[DIFFERENCE_MAX]
     if constants[FULL_FROM] > 0 and own >= constants[FULL_FROM]:
         return gap
-    if gap > most:
-        return most if is_helped else gap
-    return max(gap, -most)
+    if gap > limit:
+        return limit if is_helped else gap
+    return max(gap, -limit)
 
 
 def is_rated(rating: int, constants: Numbers) -> bool:
@@ -324,7 +324,7 @@ def enter(state: StateValues, constants: Numbers) -> StateValues:
 
 
 def provisional(state: StateValues, games: int, params: FideEloParams) -> bool:
-    """Tell whether a player is unrated, or has too few games to have left the highest K."""
+    """Tell whether a player is unrated, or has fewer than `new_games` games."""
     return not is_rated(state[RATING], prepare(params)) or games < params.new_games
 
 

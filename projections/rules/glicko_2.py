@@ -78,9 +78,9 @@ class Glicko2Params(Params):
 
 def refuse_params(params: Glicko2Params, players_max: int) -> str | None:
     """Return the problem with the parameters, or None."""
-    most = {"start_volatility": 1, "tau": TAU_MAX}
+    limits = {"start_volatility": 1, "tau": TAU_MAX}
     for name in ("start_deviation", "start_volatility", "tau", "aging", "provisional_deviation"):
-        value, limit = Fraction(getattr(params, name)), most.get(name, DEVIATION_MAX)
+        value, limit = Fraction(getattr(params, name)), limits.get(name, DEVIATION_MAX)
         if value > limit or (value * SCALE).denominator > 1:
             return f"params.{name}: must be at most {limit:,}, with at most six decimals, not {getattr(params, name)}"
     return None

@@ -155,23 +155,23 @@ def refuse_params(params: PairwiseElo2Params, players_max: int) -> str | None:
         cases = ((0, 0, 0.0), (1, 0, -1e9), (1, MARGIN_MAX * params.margin_unit, -1e9))
         factors = [margin_factor(*case, constants) for case in cases]
         factors += [float(Fraction(factor)) for factor in params.margin_factors]
-        most = max([k_of(0, constants), *(float(k) for _, k in steps_of(params))]) * max(factors) * WEIGHT_MAX
+        largest_change = max([k_of(0, constants), *(float(k) for _, k in steps_of(params))]) * max(factors) * WEIGHT_MAX
     except (OverflowError, ValueError):
-        most = inf
-    if most > CHANGE_MAX:
+        largest_change = inf
+    if largest_change > CHANGE_MAX:
         return f"params: K and the margin could move a rating by more than {CHANGE_MAX:,} points in a game"
     return None
 
 
 def prepare(params: PairwiseElo2Params) -> tuple[int, ...]:
     """Return the constants in the order of the names above."""
-    usual = ("7.5", "0.006") if params.margin == "power" else ("2.2", "0.001")
-    slope = usual[1] if params.margin_slope is None else params.margin_slope
+    defaults = ("7.5", "0.006") if params.margin == "power" else ("2.2", "0.001")
+    slope = defaults[1] if params.margin_slope is None else params.margin_slope
     fractions = [
         params.scale,
         params.home,
         params.kappa,
-        params.margin_divisor or usual[0],
+        params.margin_divisor or defaults[0],
         slope,
         params.margin_offset,
         params.margin_power,
@@ -387,12 +387,13 @@ def explain(
     """Return for every participant a term per opposing side."""
     team, weight, constants = columns[TEAM], columns[WEIGHT][0], prepare(params)
     firsts = [i for i in range(n) if is_first(i, team)]
-    shared = f" / {len(firsts) - 1}" if len(firsts) > 2 else ""
-    weighed = f" x weight {_text(weight_of(weight, constants))}" if weight != MISSING else ""
+    divisor_note = f" / {len(firsts) - 1}" if len(firsts) > 2 else ""
+    weight_note = f" x weight {_format(weight_of(weight, constants))}" if weight != MISSING else ""
     assumes = ("k", *(("home",) if params.home else ()), *(("margin",) if params.margin != "none" else ()))
-    rated = [_text(side_rating(i, n, before, team, constants)) for i in range(n)]
-    rated = [
-        f"{rated[i]} + {params.home} at home" if columns[HOME][i] == 1 and params.home else rated[i] for i in range(n)
+    rating_texts = [_format(side_rating(i, n, before, team, constants)) for i in range(n)]
+    rating_texts = [
+        f"{rating_texts[i]} + {params.home} at home" if columns[HOME][i] == 1 and params.home else rating_texts[i]
+        for i in range(n)
     ]
     terms: list[list[Term]] = [[] for _ in range(n)]
     for i, opponent in ((i, first) for i in range(n) for first in firsts if not is_same_side(i, first, team)):
@@ -403,23 +404,23 @@ def explain(
         k = k_of(columns[GAMES_BEFORE][i], constants)
         if own != a:
             scored, expected, lead = 1.0 - scored, 1.0 - expected, -lead
-        weighed_margin = (f" x margin {_text(factor)}" if params.margin != "none" else "") + weighed
-        detail = f"K {_text(k)}{shared}{weighed_margin}, expected {_text(expected)}, scored {_text(scored)}"
+        factor_notes = (f" x margin {_format(factor)}" if params.margin != "none" else "") + weight_note
+        detail = f"K {_format(k)}{divisor_note}{factor_notes}, expected {_format(expected)}, scored {_format(scored)}"
         members = joined([names[j] for j in range(n) if is_same_side(j, opponent, team)])
-        note = f"rated {rated[own]} against {rated[opponent]}"
+        note = f"rated {rating_texts[own]} against {rating_texts[opponent]}"
         values: tuple[tuple[str, Fraction | int], ...] = ()
-        if not (shared or weighed_margin):
+        if not (divisor_note or factor_notes):
             values = (("k", _fraction(k)), ("expected", _fraction(expected)), ("scored", _fraction(scored)))
         terms[i].append(Term(f"vs {members}", units(k * lead, SCALE), detail, note, assumes, values))
     return terms
 
 
-def _text(value: float) -> str:
+def _format(value: float) -> str:
     return decimal(units(value, SCALE), SCALE)
 
 
 def _fraction(value: float) -> Fraction:
-    """Return the number that `_text` prints."""
+    """Return the number that `_format` prints."""
     return Fraction(units(value, SCALE), SCALE)
 
 

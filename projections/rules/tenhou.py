@@ -210,7 +210,7 @@ def _explain_game(
     placed = Term(
         f"place {place}",
         units(m * base, SCALE),
-        f"{_text(m)} x {_text(base)}, place {place} of {seats}",
+        f"{_format(m)} x {_format(base)}, place {place} of {seats}",
         note if tied > 1 else "",
         ("base", "ties", "decay", "least"),
     )
@@ -218,11 +218,11 @@ def _explain_game(
         units(m * (base + correction_points), SCALE),
         own + correction_points * float(Fraction(params.divisor)),
     )
-    detail = f"{_text(m)} x ({_text(mean)} - {_text(own)}) / {params.divisor}, the table's mean less the rating"
+    detail = f"{_format(m)} x ({_format(mean)} - {_format(own)}) / {params.divisor}, the table's mean less the rating"
     return [placed, Term("table", change - placed.amount, detail, "", ("divisor",))]
 
 
-def _text(value: float) -> str:
+def _format(value: float) -> str:
     return decimal(units(value, SCALE), SCALE)
 
 

@@ -116,14 +116,14 @@ def result(i: int, columns: Columns, factor: int, strictly: int) -> int:
     if columns[AGREED_DRAW][i]:
         return DRAW
     points, enemy_points = columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i]
-    afloat = columns[SIDE_LOST][i] < columns[SIDE_UNITS][i]
-    enemy_afloat = columns[ENEMY_LOST][i] < columns[ENEMY_UNITS][i]
-    if afloat == enemy_afloat and points == enemy_points:
+    is_afloat = columns[SIDE_LOST][i] < columns[SIDE_UNITS][i]
+    is_enemy_afloat = columns[ENEMY_LOST][i] < columns[ENEMY_UNITS][i]
+    if is_afloat == is_enemy_afloat and points == enemy_points:
         return TIE
-    won = points > enemy_points if afloat == enemy_afloat else afloat
-    winners, losers = (points, enemy_points) if won else (enemy_points, points)
-    clear = winners > factor * losers or (not strictly and winners == factor * losers)
-    return (OVERWHELMING if clear else VICTORY) * (1 if won else -1)
+    has_won = points > enemy_points if is_afloat == is_enemy_afloat else is_afloat
+    winners, losers = (points, enemy_points) if has_won else (enemy_points, points)
+    is_overwhelming = winners > factor * losers or (not strictly and winners == factor * losers)
+    return (OVERWHELMING if is_overwhelming else VICTORY) * (1 if has_won else -1)
 
 
 def is_survivor(i: int, columns: Columns) -> bool:

@@ -74,7 +74,7 @@ def is_built_in(rule: Rule) -> bool:
 
 
 def redirect_output(*rules: Rule) -> AbstractContextManager[Any]:
-    """Redirect output that rules of packages print to standard error, because programs read standard output."""
+    """Let rules of packages print to standard error instead of standard output, which programs read."""
     outside = [rule.id for rule in rules if not is_built_in(rule)]
     return call_packages(*outside) if outside else nullcontext()
 
@@ -115,14 +115,14 @@ _calls = threading.local()
 _system_exit = os._exit
 
 
-def read_integer(value: Any, what: str) -> int:
+def read_integer(value: Any, function_name: str) -> int:
     """Return a whole number from a rule. Raises `ContractError` for any other value."""
     if isinstance(value, int):
         return int(value)
-    raise ContractError(f"{what} returned {describe_value(value)}; a whole number is needed")
+    raise ContractError(f"{function_name} returned {describe_value(value)}; a whole number is needed")
 
 
-def read_state(rule: Rule, values: Any, what: str) -> StateValues:
+def read_state(rule: Rule, values: Any, function_name: str) -> StateValues:
     """Return a player's state from a function of the rule: a number within bounds for every column.
 
     Raises `ContractError` for any other value.
@@ -130,13 +130,14 @@ def read_state(rule: Rule, values: Any, what: str) -> StateValues:
     if not isinstance(values, tuple) or len(values) != rule.width:
         names = ", ".join(column.name for column in rule.state)
         raise ContractError(
-            f"{what} returned {describe_value(values)}; a tuple of {rule.width} whole numbers is needed ({names})"
+            f"{function_name} returned {describe_value(values)}; a tuple of {rule.width} whole numbers is needed "
+            f"({names})"
         )
-    state = tuple(read_integer(value, what) for value in values)
+    state = tuple(read_integer(value, function_name) for value in values)
     for column, value in zip(rule.state, state, strict=True):
         if abs(value) > UNITS_MAX:
             raise ContractError(
-                f"{what} returned {column.name} {value:,} units, which is out of bounds ({UNITS_MAX:,})"
+                f"{function_name} returned {column.name} {value:,} units, which is out of bounds ({UNITS_MAX:,})"
             )
     return state
 
@@ -164,15 +165,15 @@ def _read_table(build: Callable[[], Numbers]) -> Numbers:
         return read_integers(build(), "table")
 
 
-def read_integers(values: Any, what: str) -> tuple[int, ...]:
+def read_integers(values: Any, function_name: str) -> tuple[int, ...]:
     """Return the integers in a value from a rule. Raises `ContractError` unless all are integers of 64 bits."""
     try:
         numbers = tuple(values)
     except TypeError:
-        raise ContractError(f"{what} returned {describe_value(values)}; whole numbers are needed") from None
+        raise ContractError(f"{function_name} returned {describe_value(values)}; whole numbers are needed") from None
     if wrong := [value for value in numbers if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
         problem = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
-        raise ContractError(f"{what}: {describe_value(wrong[0])}; {problem}")
+        raise ContractError(f"{function_name}: {describe_value(wrong[0])}; {problem}")
     return tuple(map(int, numbers))
 
 
