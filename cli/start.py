@@ -24,7 +24,7 @@ GC_THRESHOLD = 200_000
 
 def run() -> NoReturn:
     """Run the program, or answer a completion request of a shell."""
-    # a process that a shell started in the background ignores interrupts, and must go on to do so
+    # a process that a shell started in the background ignores interrupts, and must keep ignoring them
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _handle_interrupt)
     sys.unraisablehook = _exit_on_lost_interrupt

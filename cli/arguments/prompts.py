@@ -54,7 +54,7 @@ def ask_key(keys: Mapping[str, str]) -> str:
     settings = termios.tcgetattr(terminal)
     with _abort_at_end_of_input():
         try:
-            tty.setcbreak(terminal, termios.TCSADRAIN)  # before the prompt, because a key pressed earlier is lost
+            tty.setcbreak(terminal, termios.TCSADRAIN)  # before the prompt is shown, so that no key is lost
             render.echo(f"{choices} ", err=True, nl=False)
             while (key := os.read(terminal, 1).decode(errors="replace").casefold()) not in keys:
                 if key in ("", CTRL_D):

@@ -92,7 +92,7 @@ def _build_since_error(message: str) -> click.BadParameter:
 
 @contextmanager
 def open_output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Open a new file or standard output. A file in .gz is compressed; a file appears only once it is complete."""
+    """Open a new file, compressed if its name ends in .gz, or standard output. The file appears once it is complete."""
     if output == "-":
         yield sys.stdout.buffer
         return

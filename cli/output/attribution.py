@@ -40,7 +40,7 @@ def print_attribution(attribution: PointsAttributed) -> None:
     render.echo(f"{player} on {short_name(attribution.ladder)}")
     points = render.format_column([attribution.start if side.points is None else side.points for side in sides], 6)
     for name, value, side in zip(("from", "to  "), points, sides, strict=True):
-        absent = " (start points, because the player is not on the ladder)" if side.points is None else ""
+        absent = " (start points: not on the ladder)" if side.points is None else ""
         render.print_hanging(
             f"{name}  {value}{absent}  {ComparedSide(side.at).describe(attribution.times.format_with_zone)}", 6
         )

@@ -39,7 +39,7 @@ def print_history(history: History) -> None:
     explain_command = render.plain(shlex.join(["ratings", "explain", history.player, ladder]))
     if not rows:
         if history.sums_lists:
-            render.note(f"{ladder} adds up places of months and has no changes; run: {explain_command}")
+            render.note(f"{ladder} adds up the places of months and has no changes; run: {explain_command}")
         else:
             if history.period is not ABSENT:
                 print_waiting(history.period, history.at, history.times, command)
