@@ -13,6 +13,8 @@ from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ratings_ledger.ledger.events.zones import local_time
+
 if TYPE_CHECKING:
     import numpy as np
 else:
@@ -29,6 +31,7 @@ else:
     np = _LoadedOnUse()
 
 __all__ = [
+    "DAY",
     "LONG_HISTORY",
     "Column",
     "as_column",
@@ -42,6 +45,7 @@ __all__ = [
     "is_within",
     "largest",
     "load_into_memory",
+    "local_days",
     "np",
     "rewind",
     "shift",
@@ -53,6 +57,7 @@ __all__ = [
     "zeros",
 ]
 
+DAY = 86_400_000_000  # in microseconds
 # For shell completion and a piped import, importing numpy pays off from this number of games on.
 LONG_HISTORY = 12_000
 # Importing numpy pays off from this number of single look-ups, or of sequential reads, on.
@@ -229,3 +234,27 @@ def equal(left: Column, right: Column) -> bool:
 def stack(columns: Sequence[Column]) -> Any:
     """Return a two-dimensional array with a row for each column. The columns must have the same type."""
     return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])
+
+
+def local_days(instants: Any, zone: str) -> Any:
+    """Return the day of each instant (an array of microseconds since 1970) in a zone, in days since 1970.
+
+    On most days a zone's offset does not change, so it is looked up only at the start and the end of each day.
+    """
+    if not len(instants):
+        return np.zeros(0, dtype=np.int64)
+    days, index = np.unique(instants // DAY, return_inverse=True)
+    day_bounds = [(day * DAY, day * DAY + DAY - 1) for day in days.tolist()]
+    offsets = np.array([[_find_offset(instant, zone) for instant in bounds] for bounds in day_bounds])
+    local = (instants + offsets[index, 0]) // DAY
+    for position in np.flatnonzero((offsets[:, 0] != offsets[:, 1])[index]).tolist():
+        instant = int(instants[position])
+        local[position] = (instant + _find_offset(instant, zone)) // DAY
+    return local
+
+
+def _find_offset(instant: int, zone: str) -> int:
+    """Return the offset of a zone from UTC at an instant, in microseconds."""
+    offset = local_time(instant, zone).utcoffset()
+    assert offset is not None
+    return (offset.days * 86_400 + offset.seconds) * 1_000_000 + offset.microseconds

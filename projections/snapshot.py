@@ -20,7 +20,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log, find_first_positions, head
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import find_league
-from ratings_ledger.projections.facts.players import require_player
+from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     check_version,

@@ -38,7 +38,7 @@ from ratings_ledger.ledger.own_files import create_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 from ratings_ledger.ledger.store.log import home_zone, read_live
 from ratings_ledger.ledger.validation.batches import recall_answers
-from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.facts.lookups import known_players
 
 
 def _parse_pair(text: str, example: str) -> tuple[str, str]:

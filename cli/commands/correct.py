@@ -49,7 +49,7 @@ from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets, keep_sets, put_sets
-from ratings_ledger.projections.facts.players import require_player
+from ratings_ledger.projections.facts.lookups import require_player
 
 GAMES_SHOWN_MAX = 20
 

@@ -38,7 +38,7 @@ from ratings_ledger.ledger.validation.published_lists import read_published_list
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
-from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.facts.lookups import known_players
 
 
 @command(name="import")

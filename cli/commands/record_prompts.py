@@ -24,7 +24,7 @@ from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.ledger.store.log import find_first_positions
 from ratings_ledger.ledger.validation.validator import explain_unlikely_date
 from ratings_ledger.projections.admission.proposals import Proposal
-from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.facts.lookups import known_players
 from ratings_ledger.projections.queries.coordinates import TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_outcome
 from ratings_ledger.projections.queries.ledger_names import list_game_names

@@ -23,8 +23,8 @@ from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import NUMBERS, UNITS_MAX, Rule
+from ratings_ledger.projections.facts.applying import apply, settle_facts
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.replay.gaps import Calendar
 from ratings_ledger.projections.replay.rule_calls import check_game, make_failure
 from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game

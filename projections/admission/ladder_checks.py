@@ -28,8 +28,9 @@ from ratings_ledger.ledger.store.log import read_live
 from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
 from ratings_ledger.projections.admission.notes import ActivityRequirement, LeagueNotes, NewLadders
 from ratings_ledger.projections.contract import joined
+from ratings_ledger.projections.facts.applying import apply
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.facts.decoding import apply, decode
+from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.game_clock.logs import Clocks
 from ratings_ledger.projections.replay.eligibility import (
     UnreadableGame,

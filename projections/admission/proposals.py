@@ -29,7 +29,7 @@ from ratings_ledger.projections.admission.voided_games import describe_voided_ga
 from ratings_ledger.projections.diff.impact import Impact, compute_impact
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.facts.players import Players, games_played, knows_club, ranks_clubs
+from ratings_ledger.projections.facts.lookups import Players, games_played, knows_club, ranks_clubs
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # with more games or events than this, an impact that the user did not request would take too long

@@ -39,9 +39,15 @@ from ratings_ledger.projections.cluster.segments import (
     to_numbers_name,
 )
 from ratings_ledger.projections.contract import NUMBERS
+from ratings_ledger.projections.facts.applying import (
+    APPLY,
+    apply,
+    number_cell,
+    number_player,
+    number_text,
+    settle_facts,
+)
 from ratings_ledger.projections.facts.columns import NONE, OPTIONAL, Facts, UnusableVersion, find_optional_column
-from ratings_ledger.projections.facts.decoding import APPLY, apply, settle_facts
-from ratings_ledger.projections.facts.games import number_cell, number_player, number_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version

@@ -45,9 +45,9 @@ from ratings_ledger.projections.cluster.tasks import (
     read_result,
     write_pack_plan,
 )
+from ratings_ledger.projections.facts.applying import number_cell
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_changes_after
-from ratings_ledger.projections.facts.games import number_cell
 
 # the number of events in a segment, and the number of events that are read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000

@@ -18,8 +18,9 @@ from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.store.log import read_events_of_type, read_known_events, read_matching_records, read_records
 from ratings_ledger.projections import arrays
+from ratings_ledger.projections.facts.applying import apply, apply_event, settle_facts
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import apply, extend_with_drafts, settle_facts
+from ratings_ledger.projections.facts.decoding import extend_with_drafts
 from ratings_ledger.projections.facts.lookups import find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladder_names import parse_name
@@ -48,6 +49,20 @@ def find_affected_groups(facts: Facts, type_name: str, data: dict[str, Any]) -> 
     """Return the groups of ladders that an event may affect. The facts must have the row of the event's game."""
     names = _list_game_names(facts, data) if type_name in GAME_EVENTS else ()
     return list_affected_groups(type_name, data, names)
+
+
+def apply_entries(facts: Facts, entries: Iterable[LogEntry]) -> set[str]:
+    """Apply entries of the log to the facts, and settle the facts. Return the groups of ladders that may be affected.
+
+    The facts must have the rows of the events' games.
+    """
+    affected = set[str]()
+    for position, record, event in entries:
+        if event is not None:
+            affected |= find_affected_groups(facts, event.type, event.data)
+        apply_event(facts, position, record)
+    settle_facts(facts)
+    return affected
 
 
 def _list_game_names(facts: Facts, data: dict[str, Any]) -> Iterator[str]:

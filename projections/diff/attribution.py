@@ -21,7 +21,7 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
 from ratings_ledger.projections.diff.differences import SideLoader
 from ratings_ledger.projections.exact_numbers import as_exact
-from ratings_ledger.projections.facts.players import require_player
+from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, to_datetime
 from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence

@@ -28,8 +28,9 @@ from ratings_ledger.projections.diff.affected import (
     is_affected,
     read_entries,
 )
+from ratings_ledger.projections.facts.applying import apply_event, settle_facts
 from ratings_ledger.projections.facts.columns import NONE
-from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
+from ratings_ledger.projections.facts.decoding import decode, set_recorded_until
 from ratings_ledger.projections.queries.coordinates import Coordinates, check_ladder_name, find_versions
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.log import Log, read_recorded_at
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.diff.affected import (
     LogEntry,
-    find_affected_groups,
+    apply_entries,
     find_first_version,
     have_same_points,
     pair_affected_streams,
@@ -32,7 +32,7 @@ from ratings_ledger.projections.diff.affected import (
 )
 from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
+from ratings_ledger.projections.facts.decoding import decode, set_recorded_until
 from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_decision
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -131,12 +131,8 @@ def find_decisions(
     path = _Path(connection, Ladders(facts.detached_copy(), as_of), end, ladder)
     decisions, games = list[Decision](), 0
     for key, run in groupby(read_entries(connection, before, after), _find_decision_key):
-        entries, affected = list(run), set[str]()
-        for position, record, event in entries:
-            if event is not None:
-                affected |= find_affected_groups(facts, event.type, event.data)
-            apply_event(facts, position, record)
-        settle_facts(facts)
+        entries = list(run)
+        affected = apply_entries(facts, entries)
         if key is None:
             games += sum(event is not None and event.type == "game.recorded" for _, _, event in entries)
         else:

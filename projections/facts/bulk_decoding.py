@@ -26,8 +26,8 @@ from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, OPTIONAL_COLUMNS
 from ratings_ledger.projections.facts import record_scanner
+from ratings_ledger.projections.facts.applying import number_cell, number_player
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.facts.games import number_cell, number_player
 
 # a page of about two megabytes; PostgreSQL sends pages of ten megabytes at a third of the speed
 PAGE_EVENTS = 5_000

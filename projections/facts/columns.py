@@ -2,7 +2,7 @@
 
 Games are rows of parallel arrays. The participants of all games are in further arrays: those of a game are `count`
 entries from `start` on. A corrected game keeps its row and gets new participants. Texts (players, games, groups ...)
-are interned and stored as numbers, -1 for none. `projections.facts.decoding` fills in the columns from the log.
+are interned and stored as numbers, -1 for none. `projections.facts.applying` fills in the columns.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Decode the log into facts: apply all events in order (in bulk if there are many), then settle the facts.
-
-`settle_facts` drops withdrawn events and merges the ids of each person. A new type of event needs an entry in `APPLY`.
-"""
+"""Decode the log into facts: read them from the cache, or apply all events in order, in bulk if there are many."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
@@ -17,10 +13,9 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, parse_record_instant
-from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.records import ZERO, build_record
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
-from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.processes.memory import collect_rarely, trim_heap
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
@@ -33,34 +28,12 @@ from ratings_ledger.ledger.store.log import (
     read_records_at,
     read_valid_events,
 )
-from ratings_ledger.ledger.validation.identities import resolve_renames
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts.columns import (
-    NONE,
-    AccountEntry,
-    Adjustment,
-    CacheSizes,
-    ClubRename,
-    Facts,
-    LeagueFacts,
-    Rename,
-    Seed,
-    UnusableVersion,
-)
-from ratings_ledger.projections.facts.games import (
-    correct_game,
-    number_player,
-    number_text,
-    record_game,
-    reinstate_game,
-    update_row,
-    void_game,
-)
-from ratings_ledger.projections.rulesets.versions import bind
+from ratings_ledger.projections.facts.applying import apply, apply_event, settle_facts, update_row
+from ratings_ledger.projections.facts.columns import NONE, CacheSizes, Facts
 
 if TYPE_CHECKING:
     from ratings_ledger.projections.facts import column_cache
-    from ratings_ledger.projections.game_clock import GameClock
 
 
 # logs of at least CACHED_EVENTS are cached; the cache grows by DELTA_EVENTS at a time
@@ -371,188 +344,3 @@ def _apply_pages(facts: Facts, connection: Connection, until: int) -> None:
     for page in read_records(connection, after=decoded_to, until=until):
         for position, record in page:
             apply_event(facts, position, record)
-
-
-def apply_event(facts: Facts, position: int, record: str) -> None:
-    """Apply a record; in a delta, keep a record that is not about a game, or that is invalid, in `other_records`.
-
-    Otherwise enter the reason why a record is invalid into `unread`. Only direct SQL can append such a record.
-    """
-    try:
-        event = read_known_event(position, record)
-        if facts.base is not None and event.type not in GAME_EVENTS:
-            facts.other_records.append((position, record))
-            return
-        apply(facts, position, event)
-    except (Refused, LookupError) as error:
-        if facts.base is not None:
-            facts.other_records.append((position, record))
-            return
-        facts.unread[position] = str(error.args[0])
-    if len(facts.players_at) < len(facts.players):
-        facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
-
-
-def apply(facts: Facts, position: int, event: KnownEvent) -> None:
-    """Apply an event to the facts. Raises `LookupError` if the event refers to an id that no earlier event recorded."""
-    facts.proposed = True
-    if event.type in CLOCK_TYPES:
-        entry = (position, event.occurred_at, event.type, event.data)
-        facts.recorded.clocks.setdefault(event.data["game_id"], []).append(entry)
-    elif not TYPES[event.type].is_silent:
-        APPLY[event.type](facts, position, event.occurred_at, event.data)
-    if event.type not in GAME_EVENTS:
-        facts.recorded.positions[event.event_id] = position
-
-
-def settle_facts(facts: Facts) -> None:
-    """Drop withdrawn events and set the person of every id. Call this again after applying more events."""
-    recorded, withdrawn = facts.recorded, facts.recorded.withdrawn
-
-    def select_live(entries: Iterable[Any]) -> list[Any]:
-        return [entry for entry in entries if entry.position not in withdrawn]
-
-    facts.renamed = _set_persons(facts, select_live(recorded.renames))
-    facts.adjustments = [
-        entry._replace(player=facts.person[entry.player]) for entry in select_live(recorded.adjustments)
-    ]
-    facts.seeds = {}
-    for seed in select_live(recorded.seeds):
-        person = facts.person[seed.player]
-        facts.seeds.setdefault(seed.ladder, {}).setdefault(person, seed._replace(player=person))
-    facts.clubs = _follow_clubs(facts, select_live(recorded.club_renames))
-    facts.leagues = select_live(recorded.leagues)
-    facts.accounts, facts.rulesets, facts.unusable, facts.league_starts = {}, {}, {}, {}
-    for account in select_live(recorded.accounts):
-        facts.accounts.setdefault(facts.person[account.player], []).append(account)
-    for version in select_live(recorded.versions):
-        facts.rulesets.setdefault(version.ruleset.id, []).append(version)
-    for unusable in select_live(recorded.unusable):
-        facts.unusable.setdefault(unusable.ruleset_id, unusable)
-    facts.clock_seconds = _measure_played_seconds(facts)
-
-
-def replay_clock_of(facts: Facts, game_id: str) -> GameClock | None:
-    """Return the clock of a game after its live events; None without a clock, or if its events are inconsistent."""
-    from ratings_ledger.projections.game_clock import GameClock, replay_clock
-    from ratings_ledger.projections.game_clock.logs import complete_timers
-
-    withdrawn = facts.recorded.withdrawn
-    live_entries = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in withdrawn]
-    events = [
-        {"type": event_type, "data": complete_timers(facts.rulesets, event_type, occurred_at, data)}
-        for _, occurred_at, event_type, data in live_entries
-    ]
-    clock = replay_clock(events, facts.current)
-    return clock if isinstance(clock, GameClock) else None
-
-
-def _measure_played_seconds(facts: Facts) -> dict[int, int]:
-    """Return, by participant, the seconds played according to the game's clock: without pauses, rounded up."""
-    seconds: dict[int, int] = {}
-    for game_id in facts.recorded.clocks:
-        clock, row = replay_clock_of(facts, game_id), facts.rows.get(game_id, NONE)
-        if clock is None or row == NONE:
-            continue
-        clock_by_number = {
-            facts.player_numbers.get(name, NONE): player_clock for name, player_clock in clock.players.items()
-        }
-        played_by_person = {
-            facts.person[number]: player_clock.played_ms
-            for number, player_clock in clock_by_number.items()
-            if number != NONE
-        }
-        for participant in range(facts.start[row], facts.start[row] + facts.count[row]):
-            if facts.person_of(participant) in played_by_person:
-                seconds[participant] = -(-played_by_person[facts.person_of(participant)] // 1000)
-    return seconds
-
-
-def _set_persons(facts: Facts, renames: Sequence[Rename]) -> bool:
-    """Set the person of every player id by following chains of renames. Return whether any player is renamed."""
-    new_numbers, circular = resolve_renames((rename.player, rename.new_player) for rename in renames)
-    circles = {renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular}
-    facts.circular = {rename.position: reason for rename, reason in circles.items()}
-    facts.person = array("i", range(len(facts.players)))
-    for player in new_numbers:
-        person = player
-        while person in new_numbers:
-            person = new_numbers[person]
-        facts.person[player] = person
-    return bool(new_numbers)
-
-
-def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]:
-    """Return the current name of every renamed club by following chains of renames."""
-    new_names, circular = resolve_renames((rename.club, rename.new_club) for rename in renames)
-    facts.circular |= {renames[index].position: f"{renames[index].club!r} is renamed in a circle" for index in circular}
-    current_names: dict[str, str] = {}
-    for club in new_names:
-        name = club
-        while name in new_names:
-            name = new_names[name]
-        current_names[club] = name
-    return current_names
-
-
-def _withdraw_or_restore(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    if data["id"] not in facts.recorded.positions:
-        raise LookupError(f"no earlier event has the id {data['id']!r}, so it cannot be withdrawn")
-    target = facts.recorded.positions[data["id"]]
-    root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
-    facts.recorded.withdrawn ^= {root}
-
-
-def _rename_player(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    rename = Rename(position, number_player(facts, data["player"]), number_player(facts, data["new_player"]))
-    facts.recorded.renames.append(rename)
-
-
-def _adjust_points(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    player = number_player(facts, data["player"])
-    facts.recorded.adjustments.append(Adjustment(occurred_at, position, data["ladder"], player, data["points"]))
-
-
-def _seed_player(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    player = number_player(facts, data["player"])
-    facts.recorded.seeds.append(Seed(position, data["ladder"], player, data["state"], data.get("games", 0)))
-
-
-def _rename_club(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    facts.recorded.club_renames.append(ClubRename(position, data["club"], data["new_club"]))
-
-
-def _set_account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    account = AccountEntry(occurred_at, position, number_player(facts, data["player"]), data.get("account", "premium"))
-    facts.recorded.accounts.append(account)
-
-
-def _add_version(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    version, problems = bind(Ruleset.model_validate(data), position)
-    if version is None:
-        reason = f"{data['id']}@{data['version']} cannot be used here: {problems[0].key}: {problems[0].message}"
-        facts.recorded.unusable.append(UnusableVersion(position, data["id"], reason))
-        return
-    facts.recorded.versions.append(version)
-
-
-def _add_league(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    league = LeagueFacts(occurred_at, position, number_text(facts, data["league"]), number_text(facts, data["game"]))
-    facts.recorded.leagues.append(league)
-
-
-APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
-    "player.registered": _set_account,
-    "player.account_changed": _set_account,
-    "player.renamed": _rename_player,
-    "game.recorded": record_game,
-    "game.corrected": correct_game,
-    "game.voided": void_game,
-    "game.reinstated": reinstate_game,
-    "event.voided": _withdraw_or_restore,
-    "points.adjusted": _adjust_points,
-    "player.seeded": _seed_player,
-    "club.renamed": _rename_club,
-    "ruleset.published": _add_version,
-    "league.created": _add_league,
-}

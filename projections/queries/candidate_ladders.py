@@ -11,7 +11,7 @@ from ratings_ledger.ledger.store.log import find_first_positions
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.players import require_player
+from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.game_explanations import GameExplanation
 from ratings_ledger.projections.queries.ladders_at import Ladders

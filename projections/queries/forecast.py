@@ -27,7 +27,7 @@ from ratings_ledger.projections.contract import (
     joined,
 )
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.facts.players import require_player
+from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, TimeFormat
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result

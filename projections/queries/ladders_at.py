@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 from ratings_ledger.ledger.processes.memory import trim_heap
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.facts.lookups import known_players
 from ratings_ledger.projections.queries.coordinates import Coordinates, find_versions, select_version
 from ratings_ledger.projections.queries.rankings import RankedTrace, Ranking, find_ranking_version, rank_trace
 from ratings_ledger.projections.replay.clubs import build_club_facts

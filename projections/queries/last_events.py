@@ -30,7 +30,7 @@ from ratings_ledger.ledger.store.log import read_recorded_at
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
-from ratings_ledger.projections.facts.players import list_rows_of
+from ratings_ledger.projections.facts.lookups import list_rows_of
 from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, name_monthly_ladders
 from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.rejections import did_you_mean, find_closest
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
-from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.facts.lookups import known_players
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
 from ratings_ledger.projections.replay.ladder_names import ALL, LadderName, find_label_indexes, parse_name, short_name
 from ratings_ledger.projections.replay.partition import list_cell_values, list_values_at

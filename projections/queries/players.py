@@ -23,7 +23,7 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
-from ratings_ledger.projections.facts.players import known_players, list_rows_of
+from ratings_ledger.projections.facts.lookups import known_players, list_rows_of
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders

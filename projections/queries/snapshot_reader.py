@@ -23,7 +23,7 @@ from ratings_ledger.ledger.validation.published_lists import PublishedList, read
 from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
-from ratings_ledger.projections.facts.players import require_player
+from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import (
     UTC_NOON,
     Note,

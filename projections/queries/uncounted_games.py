@@ -8,7 +8,7 @@ from typing import Any
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.projections.facts.columns import LABELS
-from ratings_ledger.projections.facts.players import list_rows_of
+from ratings_ledger.projections.facts.lookups import list_rows_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.eligibility import NOT_RATED, Eligibility, decide_eligibility, explain_left_out
 from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game

@@ -8,11 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
-from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.arrays import local_days, np
 from ratings_ledger.projections.contract import MISSING, StateValues, decimal, exact
 from ratings_ledger.projections.contract import State as StateColumn
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay.periods import find_period_number
 from ratings_ledger.projections.replay.rule_calls import age_state, is_provisional
 from ratings_ledger.projections.replay.trace import Trace

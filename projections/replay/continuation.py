@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.players import list_rows_of
+from ratings_ledger.projections.facts.lookups import list_rows_of
 from ratings_ledger.projections.replay.eligibility import order_rows
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.streams import Stream, build_stream, find_seeds

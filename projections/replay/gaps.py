@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.projections import arrays, compiling
-from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.arrays import local_days, np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Rule
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.rulesets.versions import Version
 

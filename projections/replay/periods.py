@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.arrays import DAY, local_days, np
 from ratings_ledger.projections.contract import MISSING
-from ratings_ledger.projections.facts.local_days import DAY, local_days
 
 UNIX_DAY = date(1970, 1, 1)
 FIRST_DAY, LAST_DAY = (date.min - UNIX_DAY).days, (date.max - UNIX_DAY).days

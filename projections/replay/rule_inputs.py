@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays, compiling
-from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.arrays import local_days, np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, STATE_RULE_COLUMNS
 from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, find_optional_column
-from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.rulesets.versions import Reading, Version
 
 NARROW_COLUMNS = {"place", "status", "seats", "tied"}  # their values fit into 16 bits

@@ -12,9 +12,10 @@ from ratings_ledger.ledger.store.log import head, read_matching_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_order
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
+from ratings_ledger.projections.facts.applying import replay_clock_of
 from ratings_ledger.projections.facts.column_files import TRACES, list_files
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import decode, replay_clock_of
+from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.game_clock.state import settle_completely
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored.published_list_checks import verify_published

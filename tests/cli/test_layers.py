@@ -308,7 +308,6 @@ FURTHER_MANY_IMPORTS = {
     "ledger/intake/intake.py",
     "projections/admission/ladder_checks.py",
     "projections/admission/proposals.py",
-    "projections/facts/decoding.py",
 }
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.projections.facts.applying import apply
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import apply
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 # pairs of scores are equal, or differ by 15 percent or a factor of two, exactly or up to one point

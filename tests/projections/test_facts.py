@@ -26,9 +26,9 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster import base, segments
 from ratings_ledger.projections.cluster.object_store import OpenedObject, open_object_store
 from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.facts.applying import apply
 from ratings_ledger.projections.facts.columns import Facts, find_row_at
-from ratings_ledger.projections.facts.lookups import look_up_games
-from ratings_ledger.projections.facts.players import Players, known_players
+from ratings_ledger.projections.facts.lookups import Players, known_players, look_up_games
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns
 from ratings_ledger.projections.rulesets.versions import Reading, find_reading
@@ -100,7 +100,7 @@ def decode_games(*events: dict[str, Any]) -> Facts:
     facts = Facts(0, b"")
     for position, event in enumerate(events, 1):
         draft, data = read_event(event)
-        decoding.apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
+        apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
     return facts
 
 

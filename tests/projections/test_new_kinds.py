@@ -168,7 +168,7 @@ def test_new_event_type_works_in_every_command(
 ) -> None:  # fmt: skip
     """Events of a new type are recorded, found, voided, exported, restored and verified like the others.
 
-    An event type that ladders depend on also has a function in `projections.facts.decoding.APPLY`, and one with
+    An event type that ladders depend on also has a function in `projections.facts.applying.APPLY`, and one with
     conditions a check in `ledger.validation`.
     """
     monkeypatch.chdir(tmp_path)

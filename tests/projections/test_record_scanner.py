@@ -17,8 +17,8 @@ from ratings_ledger.ledger.events.records import build_record
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts import bulk_decoding, record_scanner
+from ratings_ledger.projections.facts.applying import apply_event
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import apply_event
 
 NAMES = ["anna", "Émile", "ζωή", "美咲", "a" * 60, "o'neill", "x,y:{z}", "[]", "true", "player"]
 AT = 1_267_817_400_000_000

@@ -9,9 +9,9 @@ import pytest
 from ratings_ledger import Refused, Ruleset
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import STATE_MAX, read_data
+from ratings_ledger.projections.facts.applying import apply, settle_facts
 from ratings_ledger.projections.facts.columns import Facts, Seed
-from ratings_ledger.projections.facts.decoding import apply, settle_facts
-from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.facts.lookups import known_players
 from ratings_ledger.projections.replay.continuation import read_trace_inputs
 from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.streams import build_streams, compute_seeded_state, find_seeds, state_columns

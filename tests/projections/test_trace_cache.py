@@ -31,8 +31,9 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.facts.applying import apply_event, settle_facts
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import apply_event, decode, settle_facts
+from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.game_explanations import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
