@@ -15,6 +15,6 @@ takes 3 s; half of the remaining second is added to her main timer:
 """
 
 from ratings_ledger.projections.game_clock.events import apply_clock_event as apply_clock_event
+from ratings_ledger.projections.game_clock.events import clock_at as clock_at
 from ratings_ledger.projections.game_clock.events import replay_clock as replay_clock
-from ratings_ledger.projections.game_clock.instants import clock_at as clock_at
 from ratings_ledger.projections.game_clock.state import GameClock as GameClock

@@ -1,6 +1,7 @@
-"""Apply events to a game clock, and reject events that contradict it."""
+"""Replay the events of a game clock up to an instant, and reject events that contradict it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple, get_args
 
 from ratings_ledger.ledger.events.game_clocks import Choice, ClockTimers
@@ -46,6 +47,24 @@ def replay_clock(
             return Rejection(*outcome, line=number)
         clock = outcome
     return clock
+
+
+def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
+    """Return the clock at an instant, after all events in that millisecond; by default, at the last event.
+
+    If an event is invalid, return its rejection, even if the event is later than the instant. Before the start of the
+    clock, or without events, return a rejection, too.
+    """
+    clock = replay_clock(events)
+    if at is not None and isinstance(clock, GameClock):
+        if at < clock.started_at:
+            return Rejection(
+                "clock-not-started", f"the clock was not running at {at}; it was started at {clock.started_at}"
+            )
+        clock = replay_clock(list(takewhile(lambda event: event["data"]["at"] <= at, events)))
+        assert isinstance(clock, GameClock)
+        settle_clock(clock, at)
+    return clock or Rejection("clock-not-started", "this game's clock has no events")
 
 
 def apply_clock_event(
