@@ -22,10 +22,9 @@ from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejectio
 from ratings_ledger.ledger.store.log import Head, find_positions, head, read_known_events, read_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import CloseName, NameCollector
-from ratings_ledger.projections.admission.equal_games import describe_equal_games
 from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
-from ratings_ledger.projections.admission.voided_games import describe_voided_games
+from ratings_ledger.projections.admission.repeated_games import describe_equal_games, describe_voided_games
 from ratings_ledger.projections.diff.impact import Impact, compute_impact
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode

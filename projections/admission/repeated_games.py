@@ -1,4 +1,9 @@
-"""Find games of files that equal games from other sources, such as the same sheet under another name.
+"""Describe imported games that repeat recorded games: voided games, and games that equal games from other sources.
+
+If an undo voided the games, or a changeset that only voids several games, the note suggests `ratings undo` for it;
+otherwise, the note suggests `ratings reinstate`.
+
+Another source may be the same sheet under another name:
 
     club.csv      2024-11-22  1 anna, 2 ben      recorded as 2024-11-22-1
     evening.pgn   2024-11-22  1 anna, 2 ben      equal: the same day, game, players and places
@@ -6,8 +11,9 @@
 Days are those of UTC. Two friends may play twice on one evening, so equal games are noted, not refused.
 """
 
+import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -15,21 +21,66 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.intake.matching import DAY_MICROSECONDS, ImportedRanges
-from ratings_ledger.ledger.rejections import csv_item
+from ratings_ledger.ledger.rejections import count, csv_item
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, read_batches
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections import arrays
+from ratings_ledger.projections.admission.changesets import Changeset, load_changeset
+from ratings_ledger.projections.admission.undo import UNDO_PREFIX
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.lookups import look_up_games
 
+CHANGESETS_MAX, IDS_MAX = 3, 3  # the maximum numbers of notes, and of game ids in a note
+VOID_TYPES = frozenset({"game.voided", "event.voided"})
 # the maximum number of games of an import, and of recorded games, that are compared
 COMPARED_MAX = 20_000
 
 # the day, the name of the game, and each person with their rank: equal games have equal keys
 Key = tuple[int, str, frozenset[tuple[int, int]]]
+
+
+def describe_voided_games(connection: Connection, voided: Mapping[str, KnownEvent]) -> list[str]:
+    """Return a note for each changeset that voided any of the games, up to `CHANGESETS_MAX`.
+
+    `voided` has the event that voids each game, by game id.
+    """
+    remaining, notes = dict(voided), list[str]()
+    while remaining and len(notes) < CHANGESETS_MAX:
+        void = next(iter(remaining.values()))
+        changeset = load_changeset(connection, void.position or 0)
+        game_ids = [game_id for game_id, event in remaining.items() if changeset.has(event.position)]
+        for game_id in game_ids:
+            del remaining[game_id]
+        notes.append(f"{_describe_games(game_ids)}; {_suggest_restore(changeset, void, game_ids)}")
+    if remaining:
+        more = f"{count(len(remaining), 'more game')} {'is' if len(remaining) == 1 else 'are'} voided"
+        notes.append(f"{more}; to see who voided a game, and why: ratings log GAME")
+    return notes
+
+
+def _describe_games(game_ids: list[str]) -> str:
+    if len(game_ids) == 1:
+        return f"{csv_item(game_ids[0])} is voided, so it does not count"
+    more = f" and {len(game_ids) - IDS_MAX:,} more" if len(game_ids) > IDS_MAX else ""
+    ids = ", ".join(map(csv_item, game_ids[:IDS_MAX]))
+    return f"{len(game_ids):,} games are voided, so they do not count: {ids}{more}"
+
+
+def _suggest_restore(changeset: Changeset, void: KnownEvent, game_ids: list[str]) -> str:
+    """Return the command that restores the games that a changeset voided."""
+    is_undo = str(void.data["reason"]).startswith(UNDO_PREFIX)
+    if is_undo or (changeset.types.keys() <= VOID_TYPES and changeset.event_count > 1):
+        other_voids = changeset.types["game.voided"] - len(game_ids)
+        command = f"ratings undo {changeset.position}"
+        more = f" (this also reverts {count(other_voids, 'other void')})" if other_voids else ""
+        pronoun = "it" if len(game_ids) == 1 else "them"
+        return f"to restore {pronoun}: {command}{more}"
+    target = "it" if len(game_ids) == 1 else "the first"
+    return f"to restore {target}: ratings reinstate {shlex.quote(game_ids[0])} --reason TEXT"
 
 
 class EqualGame(NamedTuple):
