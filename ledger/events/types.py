@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import Field, ValidationError
 
 from ratings_ledger.ledger.events.batches import ImportRecorded
-from ratings_ledger.ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
+from ratings_ledger.ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant, parse_object
 from ratings_ledger.ledger.events.fields import (
     STATE_MAX,
     ColumnName,
@@ -302,6 +302,10 @@ class Draft(NamedTuple):
     by: str | None = None  # who recorded the event elsewhere, if the line states that
     supersedes: str | None = None  # the id of the event to replace; a draft is refused if another event has replaced it
     position: int | None = None  # of an `import.recorded`: its position in the exported log, if the line states it
+
+    def list_named_players(self) -> list[str]:
+        """Return the players whom the draft names and who may be new."""
+        return TYPES[self.type].list_named_players(parse_object(self.data.encode()))
 
 
 # Upcasting: old forms of events are converted to the newest form when they are read; records are never rewritten. For a

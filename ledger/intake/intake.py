@@ -12,11 +12,8 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock as system_clock
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
-from ratings_ledger.ledger.events.records import build_record, fits_at_any_position
-from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, apply_revisions
-from ratings_ledger.ledger.events.types import TYPES, Draft, make_default_id
+from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent
+from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parse_entry
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -30,10 +27,10 @@ from ratings_ledger.ledger.store.appending import (
     are_equal_drafts,
     choose_recorded_at,
     find_existing,
+    refuse_large_record,
 )
-from ratings_ledger.ledger.store.log import Head, Log, find_changed_games, head
+from ratings_ledger.ledger.store.log import Head, Log, head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.identities import Identities, read_identities
 from ratings_ledger.ledger.validation.new_names import (
     REFUSED_NAME_CODES,
     CloseName,
@@ -41,7 +38,7 @@ from ratings_ledger.ledger.validation.new_names import (
     NameCollector,
     RefusalScope,
 )
-from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_reinstatement, find_slip
+from ratings_ledger.ledger.validation.repeated_games import RecordedGames, RepeatedClockEvents, describe_reinstatement
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
@@ -394,13 +391,13 @@ class Intake:
         if self.result.voided and draft.type != "game.recorded":
             # the input may reinstate the voided game
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)
-        if draft.type in COUNTED_CLOCK_TYPES:
+        if draft.type.startswith("clock."):
             self._clock_events = self._clock_events or RepeatedClockEvents()
-            self._clock_events.watch(item, draft, data)
+            self._clock_events.watch(draft, data, item.file, item.line)
         is_known, problem = lookup
         if is_known:
-            if problem is not None and (item.table or self._find_void(draft) is not None):
-                problem = check_repeated_game(Log(self._connection), self._people, draft, problem)
+            if problem is not None and (item.table or self._recorded.find_void(draft) is not None):
+                problem = self._recorded.compare(draft, problem)
                 if problem is not None and item.table and not self.policy.keep_going:
                     self._record_slip(problem, draft, item)
                 problem = self._add_remedy(problem, draft, item)
@@ -416,12 +413,11 @@ class Intake:
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
                 self._validator.refuse_unknown_game(data)
-            if not fits_at_any_position(draft, self.policy.by):
-                self._check_record(draft)
+            self._refuse_large_record(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:
                 self._refuse_stale_base(draft, supersedes)
                 draft = draft._replace(supersedes=supersedes)
-                self._check_record(draft)
+                self._refuse_large_record(draft)
         except Refused as problem:
             return problem.to_rejection()
         self.waiting.add(draft, item.file, item.line, item.source if item.table else None)
@@ -444,11 +440,11 @@ class Intake:
                 f"{quote(name)} changed at position {last.position} after you read it; read it again, then decide",
             )
 
-    def _check_record(self, draft: Draft) -> None:
-        """Check that a record can be built from a draft. Raises `Refused`."""
+    def _refuse_large_record(self, draft: Draft) -> None:
+        """Raise `Refused` (record-too-large) if the record of a draft would be too large."""
         assert self.result.head is not None
         position = self.result.head.position + self.waiting.count + 1
-        build_record(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
+        refuse_large_record(draft, position, self._recorded_at, self.policy.by, draft.supersedes)
 
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         """Compare a draft with the waiting draft of the same id or game; return None, or a refusal if they differ."""
@@ -477,38 +473,25 @@ class Intake:
 
     def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
         """Return a remedy for a game with the id of another game, and the kind of remedy."""
-        void = self._find_void(draft)
+        void = self._recorded.find_void(draft)
         assert void is not None
         return describe_reinstatement(void, file="", is_compared=False), "voided"
 
     def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
         """Remember the player's name by which a refused game differs from the recorded one, if nothing else differs."""
-        if problem.code == "id-conflict" and draft.type == "game.recorded" and len(self._slips) < REJECTIONS_MAX:
-            slip = find_slip(Log(self._connection), self._people, draft)
-            if slip is not None:
-                self._slips[item.file, item.line] = slip
-
-    def _find_void(self, draft: Draft) -> KnownEvent | None:
-        """Return the void of the game that a draft records again, or None if the game is live."""
-        if draft.type != "game.recorded" or draft.subject not in self._changed:
-            return None
-        game = apply_revisions(Log(self._connection).about(draft.subject))
-        return game.last if game is not None and game.voided else None
+        is_conflict = problem.code == "id-conflict" and draft.type == "game.recorded"
+        if is_conflict and len(self._slips) < REJECTIONS_MAX and (slip := self._recorded.find_slip(draft)) is not None:
+            self._slips[item.file, item.line] = slip
 
     def _count_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
-        if (void := self._find_void(draft)) is not None:
+        if (void := self._recorded.find_void(draft)) is not None:
             self.result.voided[void.data["game_id"]] = void
         self._on_stored(item.line, draft.event_id, False)
 
     @cached_property
-    def _people(self) -> Identities:
-        return read_identities(self._connection)
-
-    @cached_property
-    def _changed(self) -> set[str]:
-        """Return the subjects of the games that were corrected, voided or reinstated."""
-        return find_changed_games(self._connection, 0)
+    def _recorded(self) -> RecordedGames:
+        return RecordedGames(self._connection)
 
     def _report_new_names(self, newcomers: NameCollector) -> None:
         """Add the new names to the result, and refuse each game with a refused name."""
@@ -519,7 +502,7 @@ class Intake:
         if refused:
             accepted_names, reported = set[str](), self._replace_consequences(refused)
             for waiting in [*self.waiting]:
-                names = TYPES[waiting.draft.type].list_named_players(parse_object(waiting.draft.data.encode()))
+                names = waiting.draft.list_named_players()
                 refused_names = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
                 for name in refused_names:
                     opponents.setdefault(name, set()).update(opponent for opponent in names if opponent != name)
@@ -643,34 +626,3 @@ def build_first_occurrence(item: Item) -> FirstOccurrence:
 def _describe_origin(waiting: WaitingDraft) -> str:
     """Describe the origin of a waiting event: a line of a file, or the number of an event in a program's list."""
     return f"line {waiting.line} of {waiting.file}" if waiting.file else f"event {waiting.line} of this list"
-
-
-class RepeatedClockEvents:
-    """A detector of repeated clock events in an input."""
-
-    def __init__(self) -> None:
-        # the latest millisecond of each game, and its items by event id; the times of a server never decrease
-        self._latest: dict[str, tuple[int, dict[str, Item]]] = {}
-        self._first = ""
-        self._count = 0
-
-    def watch(self, item: Item, draft: Draft, data: dict[str, Any]) -> None:
-        """Compare an event with the events of its game in the same millisecond."""
-        at, items = self._latest.get(data["game_id"], (-1, {}))
-        if at != data["at"]:
-            items = {}
-            self._latest[data["game_id"]] = data["at"], items
-        earlier = items.setdefault(draft.event_id, item)
-        if earlier is not item and draft.event_id == make_default_id(draft.type, draft.occurred_at, data):
-            self._count += 1
-            location = f"{item.file}:{item.line}: " if item.file else ""
-            original = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier event"
-            self._first = self._first or (
-                f"{location}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} repeats "
-                f"{original}, also at {data['at']} ms, so both count as one event"
-            )
-
-    def describe(self) -> list[str]:
-        """Return a list with a sentence about the repetitions, or an empty list."""
-        more = f" ({self._count - 1:,} more like this)" if self._count > 1 else ""
-        return [f"{self._first}; if both happened, give them different ids{more}"] if self._count else []

@@ -326,9 +326,8 @@ def _resolve_superseded(
     for position, (index, draft) in enumerate(fresh, first_position):
         try:
             supersedes = None if batch is None else _find_superseded_id(CombinedEvents(log, batch), draft)
-            # a record that is too large is refused before any row is stored
-            if not fits_at_any_position(draft, by):
-                build_record(draft, position, recorded_at, draft.by or by, supersedes)
+            # before any row is stored
+            refuse_large_record(draft, position, recorded_at, by, supersedes)
         except Refused as problem:
             refused.append((index, problem.to_rejection()))
             continue
@@ -337,6 +336,12 @@ def _resolve_superseded(
         if batch is not None:
             batch.add(draft, supersedes)
     return superseded, refused
+
+
+def refuse_large_record(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None) -> None:
+    """Raise `Refused` (record-too-large) if the record of a draft would be too large."""
+    if not fits_at_any_position(draft, by):
+        build_record(draft, position, recorded_at, draft.by or by, supersedes)
 
 
 def _find_superseded_id(events: EventLookup, draft: Draft) -> str | None:

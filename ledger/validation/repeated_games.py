@@ -1,68 +1,142 @@
-"""Compare a game in a table with the recorded game after its corrections and renames, and describe the differences.
+"""Compare games with the recorded games of the same ids, describe the differences, and find repeated clock events.
 
-A game may be corrected with `ratings correct` and also in the sheet. Then both agree, and the game is not a conflict,
-although its first record differs.
+Games are compared after corrections and renames. A game may be corrected with `ratings correct` and also in the sheet.
+Then both agree, and the game is not a conflict, although its first record differs.
 """
 
 import re
 import shlex
 from collections import defaultdict
+from functools import cached_property
 from typing import Any
 
+from sqlalchemy import Connection
+
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, apply_revisions
-from ratings_ledger.ledger.events.types import Draft, to_canonical_content
+from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, apply_revisions
+from ratings_ledger.ledger.events.types import Draft, make_default_id, to_canonical_content
 from ratings_ledger.ledger.rejections import Rejection, csv_item, quote
-from ratings_ledger.ledger.validation.identities import Identities
+from ratings_ledger.ledger.store.log import Log, find_changed_games
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 
 FINISHED = "finished"
 SECOND = 1_000_000  # microseconds
 
 
-def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
-    """Return None if the recorded game now equals the draft, else a refusal that names the differences.
+class RecordedGames:
+    """The recorded games with which the games of an input are compared, as they are after corrections and renames."""
 
-    `conflict` is the refusal after a comparison with the game's first record; it is returned unchanged unless it is the
-    `id-conflict` of a game.
-    """
-    if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
-        return conflict
-    game = apply_revisions(log.about(draft.subject))
-    if game is None:
-        return conflict
-    recorded, repeated = people.use_current_ids(game.data), people.use_current_ids(parse_object(draft.data.encode()))
-    if game.voided:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def compare(self, draft: Draft, conflict: Rejection) -> Rejection | None:
+        """Return None if the recorded game now equals the draft, else a refusal that names the differences.
+
+        `conflict` is the refusal after a comparison with the game's first record; it is returned unchanged unless it is
+        the `id-conflict` of a game.
+        """
+        if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
+            return conflict
+        if (game := self._find(draft)) is None:
+            return conflict
+        recorded, repeated = self._read_both(game, draft)
+        if game.voided:
+            return conflict._replace(
+                message=f"the game {quote(repeated['game_id'])} was recorded, and voided at position "
+                f"{game.last.position}"
+            )
+        if is_same_time(draft.occurred_at, game.occurred_at) and normalise_game(recorded) == normalise_game(repeated):
+            return None
+        difference = _describe_difference(recorded, game.occurred_at, repeated, draft.occurred_at)
         return conflict._replace(
-            message=f"the game {quote(repeated['game_id'])} was recorded, and voided at position {game.last.position}"
+            message=f"the game {quote(repeated['game_id'])} is already recorded with different content: {difference}"
         )
-    if is_same_time(draft.occurred_at, game.occurred_at) and normalise_game(recorded) == normalise_game(repeated):
-        return None
-    difference = _describe_difference(recorded, game.occurred_at, repeated, draft.occurred_at)
-    return conflict._replace(
-        message=f"the game {quote(repeated['game_id'])} is already recorded with different content: {difference}"
-    )
+
+    def find_slip(self, draft: Draft) -> tuple[str, str] | None:
+        """Return (draft's name, recorded name) of a player if nothing else differs from the recorded game."""
+        game = self._find(draft)
+        if game is None or game.voided or not is_same_time(draft.occurred_at, game.occurred_at):
+            return None
+        recorded, repeated = self._read_both(game, draft)
+        repeated_names, recorded_names = (
+            {participant["player"] for participant in data["participants"]} for data in (repeated, recorded)
+        )
+        only_repeated, only_recorded = repeated_names - recorded_names, recorded_names - repeated_names
+        if len(only_repeated) != 1 or len(only_recorded) != 1:
+            return None
+        slip, player = only_repeated.pop(), only_recorded.pop()
+        seats = [
+            {**participant, "player": player} if participant["player"] == slip else participant
+            for participant in repeated["participants"]
+        ]
+        is_same = normalise_game({**repeated, "participants": seats}) == normalise_game(recorded)
+        return (slip, player) if is_same else None
+
+    def find_void(self, draft: Draft) -> KnownEvent | None:
+        """Return the void of the game that a draft records again, or None if the game is live."""
+        if draft.type != "game.recorded" or draft.subject not in self._changed:
+            return None
+        game = self._find(draft)
+        return game.last if game is not None and game.voided else None
+
+    def is_on_other_day(self, draft: Draft) -> bool:
+        """Tell whether the recorded game with a draft's id was played on another day, in UTC."""
+        game = self._find(draft)
+        return game is not None and _format_day(game.occurred_at) != _format_day(draft.occurred_at)
+
+    def _find(self, draft: Draft) -> RevisedGame | None:
+        return apply_revisions(Log(self._connection).about(draft.subject))
+
+    def _read_both(self, game: RevisedGame, draft: Draft) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the recorded game and that of a draft, both with the current ids of the players."""
+        repeated = parse_object(draft.data.encode())
+        return self._people.use_current_ids(game.data), self._people.use_current_ids(repeated)
+
+    @cached_property
+    def _people(self) -> Identities:
+        return read_identities(self._connection)
+
+    @cached_property
+    def _changed(self) -> set[str]:
+        """Return the subjects of the games that were corrected, voided or reinstated."""
+        return find_changed_games(self._connection, 0)
 
 
-def find_slip(log: EventLookup, people: Identities, draft: Draft) -> tuple[str, str] | None:
-    """Return (draft's name, recorded name) of a player if nothing else in the draft differs from the recorded game."""
-    game = apply_revisions(log.about(draft.subject))
-    if game is None or game.voided or not is_same_time(draft.occurred_at, game.occurred_at):
-        return None
-    recorded, repeated = people.use_current_ids(game.data), people.use_current_ids(parse_object(draft.data.encode()))
-    repeated_names, recorded_names = (
-        {participant["player"] for participant in data["participants"]} for data in (repeated, recorded)
-    )
-    only_repeated, only_recorded = repeated_names - recorded_names, recorded_names - repeated_names
-    if len(only_repeated) != 1 or len(only_recorded) != 1:
-        return None
-    slip, player = only_repeated.pop(), only_recorded.pop()
-    seats = [
-        {**participant, "player": player} if participant["player"] == slip else participant
-        for participant in repeated["participants"]
-    ]
-    is_same = normalise_game({**repeated, "participants": seats}) == normalise_game(recorded)
-    return (slip, player) if is_same else None
+class RepeatedClockEvents:
+    """A detector of repeated clock events in an input."""
+
+    def __init__(self) -> None:
+        # the latest millisecond of each game, and the origins (file, line) of its events by event id; the times of a
+        # server never decrease
+        self._latest: dict[str, tuple[int, dict[str, tuple[str, int]]]] = {}
+        self._first = ""
+        self._count = 0
+
+    def watch(self, draft: Draft, data: dict[str, Any], file: str, line: int) -> None:
+        """Compare an event with the events of its game in the same millisecond, if its type is counted."""
+        if draft.type not in COUNTED_CLOCK_TYPES:
+            return
+        at, origins = self._latest.get(data["game_id"], (-1, {}))
+        if at != data["at"]:
+            origins = {}
+            self._latest[data["game_id"]] = data["at"], origins
+        origin = file, line
+        earlier = origins.setdefault(draft.event_id, origin)
+        if earlier is not origin and draft.event_id == make_default_id(draft.type, draft.occurred_at, data):
+            self._count += 1
+            location = f"{file}:{line}: " if file else ""
+            original = f"line {earlier[1]} of {earlier[0]}" if file else "an earlier event"
+            self._first = self._first or (
+                f"{location}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} repeats "
+                f"{original}, also at {data['at']} ms, so both count as one event"
+            )
+
+    def describe(self) -> list[str]:
+        """Return a list with a sentence about the repetitions, or an empty list."""
+        more = f" ({self._count - 1:,} more like this)" if self._count > 1 else ""
+        return [f"{self._first}; if both happened, give them different ids{more}"] if self._count else []
 
 
 def is_same_time(stated: int, recorded: int) -> bool:
@@ -71,12 +145,6 @@ def is_same_time(stated: int, recorded: int) -> bool:
     The recorded time may be less than a second later, because `--sync` moves a game after others of the same time.
     """
     return 0 <= recorded - stated < SECOND
-
-
-def is_on_other_day(log: EventLookup, draft: Draft) -> bool:
-    """Tell whether the recorded game with a draft's id was played on another day, in UTC."""
-    game = apply_revisions(log.about(draft.subject))
-    return game is not None and _format_day(game.occurred_at) != _format_day(draft.occurred_at)
 
 
 def are_on_same_day(left: Draft, right: Draft) -> bool:

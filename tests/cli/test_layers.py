@@ -305,7 +305,6 @@ def test_files_stay_short() -> None:
 MANY_IMPORTS = ("cli/", "ratings_ledger/", "projections/snapshot.py")
 # further exceptions
 FURTHER_MANY_IMPORTS = {
-    "ledger/intake/intake.py",
     "projections/admission/ladder_checks.py",
     "projections/admission/proposals.py",
 }
