@@ -9,8 +9,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.canonical import format_instant, to_microseconds
 from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
-from ratings_ledger.projections.diff.impact import Impact
-from ratings_ledger.projections.diff.period_impacts import PeriodImpact
+from ratings_ledger.projections.diff.impact import Impact, PeriodImpact
 from ratings_ledger.projections.queries.coordinates import TimeFormat, format_end
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name

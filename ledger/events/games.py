@@ -4,7 +4,7 @@ Each module of `ledger.events.game_types` adds the specifics of one game type.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import methodcaller
 from random import Random
 from typing import Annotated, Any, Literal
@@ -77,6 +77,20 @@ def draw_seats(seat_count: int, names: Iterator[str], rng: Random) -> Seats:
 def list_participants(seats: Seats) -> list[dict[str, Any]]:
     """Return the participants of all seats."""
     return [participant for seat in seats for participant in seat]
+
+
+def build_participants(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, Any]]:
+    """Build the participants of a game from the place and the players of each side.
+
+    If any side has several players, each side is a team.
+    """
+    numbered = list(enumerate(sides, 1))
+    in_teams = any(len(players) > 1 for _, (_, players) in numbered)
+    return [
+        {"player": player, "place": place, **({"team": number} if in_teams else {})}
+        for number, (place, players) in numbered
+        for player in players
+    ]
 
 
 def check_seats(participants: list[dict[str, Any]], shared_members: tuple[str, ...]) -> None:

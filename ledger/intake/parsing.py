@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
+from ratings_ledger.ledger.events.games import build_participants
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.tables.partners import split_partners
-from ratings_ledger.ledger.intake.tables.table_games import TIE, build_participants
+from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.processes.forking import run_ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.validation.names import is_nobody

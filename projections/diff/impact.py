@@ -1,10 +1,14 @@
-"""Compute an impact: the changes that new events, or another ruleset, would make on every ladder."""
+"""Compute an impact: the changes that new events, or another ruleset, would make on every ladder.
+
+On a ladder with rating periods, these are also the recomputed and closed periods, and the waiting games.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,6 +17,8 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_latest_lists
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.diff.affected import apply_drafts, have_same_points, pair_affected_streams
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
@@ -22,16 +28,33 @@ from ratings_ledger.projections.diff.comparison import (
     compare_states,
     rekey_by_current_id,
 )
-from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare_periods
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.rankings import Ranking
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result, RowSequence
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
-from ratings_ledger.projections.replay.streams import Stream
+from ratings_ledger.projections.replay.streams import Stream, describe_periods
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodImpact(Result):
+    """The impact of events on a ladder that is scored by rating periods.
+
+    recomputed: the number of closed periods that change, because a game, an adjustment or a rule in or before the
+                period changes
+    closed:     the number of periods that close because time has passed
+    waiting:    the number of additional games in open periods
+    closes_at:  the end of the first open period, None without one
+    """
+
+    ladder: str
+    recomputed: int
+    closed: int
+    waiting: int
+    closes_at: datetime | None = field(default=None, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +220,91 @@ def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
     return {
         row.player: (row.rank, row.exact_points(scale), row.games, row.qualified, row.gold, row.places) for row in rows
     }
+
+
+def compare_periods(before: Facts, after: Facts, old: Stream | None, new: Stream | None) -> PeriodImpact | None:
+    """Compare the rating periods of two states of a ladder.
+
+    Return None if no period changes, or if the ladder has no periods.
+    """
+    # a trace is continued only if every game is scored separately, so the trace of this ladder covers all of it
+    old, new = (stream.trace.stream if stream and stream.trace else stream for stream in (old, new))
+    if new is None or new.periods is None or (old is not None and old.periods is None):
+        return None
+    old_periods = None if old is None else describe_periods(before, old, as_of=None)
+    new_periods = describe_periods(after, new, as_of=None)
+    closed_before = new.periods.count_closed(before.recorded_until) if before.position else 0
+    recomputed = max(closed_before - _find_first_differing_period(old, new), 0)
+    closed = len(new.periods.begin) - closed_before
+    old_open_games = old_periods.open_games if old_periods else 0
+    waiting = max((new_periods.open_games if new_periods else 0) - old_open_games, 0)
+    if not (recomputed or closed or waiting):
+        return None
+    closes_at = None if new_periods is None or new_periods.closes_at is None else to_datetime(new_periods.closes_at)
+    return PeriodImpact(new.ladder, recomputed, closed, waiting, closes_at=closes_at)
+
+
+def _find_first_differing_period(old: Stream | None, new: Stream) -> int:
+    """Return the index of the first period that is scored differently than before."""
+    assert new.periods is not None
+    if old is None or old.periods is None:
+        return 0
+    first_game = min(
+        _find_first_difference(_describe_games(old), _describe_games(new)),
+        _find_game_of_slot(new, _find_first_difference(_describe_slots(old), _describe_slots(new))),
+    )
+    ends = []
+    for stream, counterpart in ((old, new), (new, old)):
+        assert stream.periods is not None
+        seeded_players = [name for name, seed in stream.seeds.items() if counterpart.seeds.get(name) != seed]
+        # an adjustment takes effect when its period closes, so only the later periods differ
+        adjustments = _describe_adjustments(stream) - _describe_adjustments(counterpart)
+        games = [first_game, *(game for game, *_ in adjustments)]
+        games += [_find_first_game(stream, name) for name in seeded_players]
+        ends += [stream.periods.find_end(game) for game in games]
+    return int(np.searchsorted(new.periods.end, min(ends), "left"))
+
+
+def _describe_adjustments(stream: Stream) -> set[tuple[int, int, int, int]]:
+    """Return the values that identify each adjustment: (next game, person, units, position)."""
+    return {
+        (adjustment.game, stream.persons[adjustment.player], adjustment.units, adjustment.position)
+        for adjustment in stream.adjustments
+    }
+
+
+def _describe_games(stream: Stream) -> list[Any]:
+    """Return columns with the values that identify each game."""
+    positions = np.array([version.position for version in stream.versions], dtype=np.int64)
+    version, row = arrays.as_numpy(stream.version_indices), arrays.as_numpy(stream.rows)
+    periods = stream.periods
+    assert periods is not None
+    return [row, positions[version], np.diff(arrays.as_numpy(stream.offsets)), periods.end[periods.of_game]]
+
+
+def _describe_slots(stream: Stream) -> list[Any]:
+    """Return columns with the values that a rule reads about each slot (a player in a game)."""
+    persons = np.array(stream.persons, dtype=np.int64)
+    return [persons[arrays.as_numpy(stream.players)], *map(arrays.as_numpy, stream.columns)]
+
+
+def _find_first_difference(left: list[Any], right: list[Any]) -> int:
+    """Return the first index at which the columns differ; without a difference, the length of the shorter columns."""
+    count = min(len(left[0]), len(right[0]))
+    differs = np.zeros(count, dtype=bool)
+    for left_column, right_column in zip(left, right, strict=False):
+        differs |= left_column[:count] != right_column[:count]
+    indexes = np.flatnonzero(differs)
+    return int(indexes[0]) if len(indexes) else count
+
+
+def _find_game_of_slot(stream: Stream, slot: int) -> int:
+    return int(np.searchsorted(arrays.as_numpy(stream.offsets), slot, "right")) - 1
+
+
+def _find_first_game(stream: Stream, name: str) -> int:
+    """Return the number of a player's first game; without one, the number of games."""
+    if name not in stream.names:
+        return len(stream.rows)
+    slots = np.flatnonzero(arrays.as_numpy(stream.players) == stream.names.index(name))
+    return _find_game_of_slot(stream, int(slots[0])) if len(slots) else len(stream.rows)

@@ -73,6 +73,10 @@ class Periods(NamedTuple):
         """Count the periods that end at an instant or earlier."""
         return int(np.searchsorted(self.end, instant + 1, "right"))
 
+    def find_end(self, game: int) -> int:
+        """Return the end of a game's period, or an instant after all periods for the number after the last game."""
+        return int(self.end[self.of_game[game]]) if game < len(self.of_game) else INSTANT_MAX + 2
+
     def find_first_instant(self, closed: int, default: int | None = None) -> int | None:
         """Return the first instant of all periods after the first `closed`; `default` without such periods."""
         return int(self.begin[closed:].min()) if closed < len(self.begin) else default

@@ -23,6 +23,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
+from ratings_ledger.ledger.events.games import build_participants
 from ratings_ledger.ledger.intake.tables.columns import (
     EXTRA,
     NUMBERS,
@@ -199,20 +200,6 @@ def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, opti
         return line, problem, cells, None
     event["data"]["participants"] = build_participants(sides)
     return line, event, cells, None
-
-
-def build_participants(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, Any]]:
-    """Build the participants of a game from the place and the players of each side.
-
-    If any side has several players, each side is a team.
-    """
-    numbered = list(enumerate(sides, 1))
-    in_teams = any(len(players) > 1 for _, (_, players) in numbered)
-    return [
-        {"player": player, "place": place, **({"team": number} if in_teams else {})}
-        for number, (place, players) in numbered
-        for player in players
-    ]
 
 
 def _split_ties(text: str, options: TableOptions) -> list[str]:
