@@ -15,9 +15,10 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import IN_MEMORY, Ledger
 from ratings_ledger.ledger.validation.leagues import require_league
+from ratings_ledger.projections.admission.known_ladders import KnownLadders
 from ratings_ledger.projections.admission.leagues import build_schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
-from ratings_ledger.projections.admission.proposals import KnownLadders, propose, propose_files
+from ratings_ledger.projections.admission.proposals import propose, propose_files
 from ratings_ledger.projections.admission.publishing_lists import build_list_events
 from ratings_ledger.projections.queries.leagues import LeagueGame
 from ratings_ledger.projections.queries.snapshot_reader import LadderCache

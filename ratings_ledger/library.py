@@ -34,6 +34,7 @@ from ratings_ledger.ledger.events.canonical import format_instant as _format_ins
 from ratings_ledger.ledger.events.canonical import parse_object as _parse_object
 from ratings_ledger.ledger.events.fields import read_by as _read_by
 from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.types import complete_event as _complete_event
 from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.rejections import quote as _quote
@@ -42,12 +43,11 @@ from ratings_ledger.ledger.store import opening as _opening
 from ratings_ledger.ledger.store.locations import redact_password as _redact_password
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.validation.new_names import CloseName, RefusalScope
+from ratings_ledger.projections.admission.known_ladders import KnownLadders as _KnownLadders
 from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
 from ratings_ledger.projections.admission.new_ledgers import create_ledger as _create_ledger
 from ratings_ledger.projections.admission.new_ledgers import publish_source as _publish_source
 from ratings_ledger.projections.admission.proposals import Committed, CommittedEvent, Proposal
-from ratings_ledger.projections.admission.proposals import KnownLadders as _KnownLadders
-from ratings_ledger.projections.admission.proposals import complete_event as _complete_event
 from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import require_head as _require_head
 from ratings_ledger.projections.admission.publishing_rulesets import load_shipped_texts as _load_shipped_texts
@@ -363,7 +363,7 @@ class Ledger:
         )
         proposal = _propose(
             self._store,
-            [_complete_event(_to_json(event)) for event in event_list],
+            [_complete_event(_to_json(event), _clock.now()) for event in event_list],
             policy,
             _KnownLadders(strict, self._cache.load_newest),
             based_on=based_on,

@@ -17,8 +17,9 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import RefusalScope
+from ratings_ledger.projections.admission.known_ladders import KnownLadders
 from ratings_ledger.projections.admission.outcomes import build_decision_outcome, build_import_outcome
-from ratings_ledger.projections.admission.proposals import KnownLadders, Proposal, propose, propose_files
+from ratings_ledger.projections.admission.proposals import Proposal, propose, propose_files
 from ratings_ledger.projections.diff.impact import Impact
 
 CommandFunction = Callable[..., int]

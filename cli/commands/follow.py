@@ -14,8 +14,9 @@ from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.following import Line, gather_batches, import_and_answer
 from ratings_ledger.ledger.intake.intake import ImportPolicy, OnRejected, OnStored
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.notes import LeagueNotes
-from ratings_ledger.projections.admission.proposals import KnownLadders, propose
+from ratings_ledger.projections.admission.known_ladders import KnownLadders
+from ratings_ledger.projections.admission.league_checks import LeagueNotes
+from ratings_ledger.projections.admission.proposals import propose
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

@@ -36,7 +36,7 @@ from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
-from ratings_ledger.projections.admission.notes import LeagueNotes
+from ratings_ledger.projections.admission.league_checks import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.lookups import known_players
 

@@ -17,16 +17,16 @@ from ratings_ledger.cli.arguments.tables import (
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, note_voided
+from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.ledger.events.types import read_event
+from ratings_ledger.ledger.events.types import complete_event, read_event
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.projections.admission.notes import LeagueNotes
-from ratings_ledger.projections.admission.proposals import complete_event
+from ratings_ledger.projections.admission.league_checks import LeagueNotes
 from ratings_ledger.projections.diff.impact import Impact
 
 
@@ -162,7 +162,7 @@ def _complete_event(
     ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None, notes: LeagueNotes
 ) -> tuple[dict[str, Any], str | None]:
     """Return an event with its time, and the league that scheduled it, if any. Raises `Refused`."""
-    event = complete_event(event)
+    event = complete_event(event, clock.now())
     if at is not None:
         event["occurred_at"] = format_instant(read_instant_or_now(ledger, at, zone))
     return event, _add_league(ledger, event, notes)

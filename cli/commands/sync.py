@@ -11,7 +11,7 @@ from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, not
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.intake.syncing import Sync, build_unconfirmed_refusal, compare_sheet
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.projections.admission.notes import LeagueNotes
+from ratings_ledger.projections.admission.league_checks import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.sheet_differences import describe_differences
 

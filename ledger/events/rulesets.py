@@ -29,7 +29,7 @@ from ratings_ledger.ledger.events.fields import (
 )
 from ratings_ledger.ledger.events.games import Status
 from ratings_ledger.ledger.events.zones import load_zone
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 
 
 def _check_date(text: str) -> str:
@@ -180,3 +180,10 @@ class Ruleset(Members):
 OMITTED_AT_DEFAULT = frozenset(
     {"period", "period_by", "season_by", "entrant", "takes", "score_decimals", "score_order", "numbers"}
 )
+
+
+def build_version_exists_rejection(ruleset: Ruleset) -> Rejection:
+    """Build the refusal of a version that is already published with different content."""
+    return Rejection(
+        "version-exists", f"{ruleset.name} is already published with different content; a change needs a new version"
+    )

@@ -334,6 +334,15 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
     return data
 
 
+def complete_event(event: dict[str, Any], now: int) -> dict[str, Any]:
+    """Complete an event: wrap the data of a game in an event that records it, and add the time if needed."""
+    if "type" not in event and "game_id" in event:
+        data = {name: value for name, value in event.items() if name != "occurred_at"}
+        time = {"occurred_at": event["occurred_at"]} if "occurred_at" in event else {}
+        event = {"type": "game.recorded", "data": data, **time}
+    return {"occurred_at": format_instant(now), **event}
+
+
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     """Read a parsed line as a draft, and return the draft with its normalised data. Raises `Refused` for an error.
 

@@ -197,7 +197,7 @@ class FileIntake(Intake):
     def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
         game_id = draft.subject.partition(":")[2]
         is_same_table = item.file not in ("", STDIN) and self._numbers.has_imported(item.file, game_id)
-        if (void := self._recorded.find_void(draft)) is not None:
+        if (void := self._repeats.find_void(draft)) is not None:
             file = "" if item.file == STDIN or not item.table else item.file
             return describe_reinstatement(void, file, is_same_table), "voided"
         is_from_program = item.table and item.file not in self.result.tables and not is_by_day(game_id)
@@ -210,7 +210,7 @@ class FileIntake(Intake):
         message = describe_remedies(
             is_by_day=is_by_day(game_id),
             is_edited=is_same_table and not self._synced_name,
-            is_on_other_day=self._recorded.is_on_other_day(draft),
+            is_on_other_day=self._repeats.is_on_other_day(draft),
             column=self._find_id_column(item),
         )
         return message, message

@@ -38,7 +38,11 @@ from ratings_ledger.ledger.validation.new_names import (
     NameCollector,
     RefusalScope,
 )
-from ratings_ledger.ledger.validation.repeated_games import RecordedGames, RepeatedClockEvents, describe_reinstatement
+from ratings_ledger.ledger.validation.repeated_games import (
+    RepeatedClockEvents,
+    RepeatedGameChecks,
+    describe_reinstatement,
+)
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
@@ -173,7 +177,7 @@ class DraftList(WaitingDrafts):
     def __init__(self) -> None:
         self._waiting: dict[str, WaitingDraft] = {}
         self._batch = DraftBatch()
-        self._recorded: dict[str, str] = {}
+        self._repeats: dict[str, str] = {}
 
     @property
     def count(self) -> int:
@@ -188,7 +192,7 @@ class DraftList(WaitingDrafts):
         self._waiting[draft.event_id] = WaitingDraft(draft, file, line, rows)
         self._batch.add(draft, draft.supersedes)
         if draft.type == "game.recorded":
-            self._recorded[draft.subject] = draft.event_id
+            self._repeats[draft.subject] = draft.event_id
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
         """Return the draft with this id, or None."""
@@ -198,7 +202,7 @@ class DraftList(WaitingDrafts):
         """Return the waiting draft with the same id or game, or None."""
         waiting = self.find_id(draft.event_id)
         if waiting is None and draft.type == "game.recorded":
-            return self.find_id(self._recorded.get(draft.subject, ""))
+            return self.find_id(self._repeats.get(draft.subject, ""))
         return waiting
 
     def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
@@ -396,8 +400,8 @@ class Intake:
             self._clock_events.watch(draft, data, item.file, item.line)
         is_known, problem = lookup
         if is_known:
-            if problem is not None and (item.table or self._recorded.find_void(draft) is not None):
-                problem = self._recorded.compare(draft, problem)
+            if problem is not None and (item.table or self._repeats.find_void(draft) is not None):
+                problem = self._repeats.compare(draft, problem)
                 if problem is not None and item.table and not self.policy.keep_going:
                     self._record_slip(problem, draft, item)
                 problem = self._add_remedy(problem, draft, item)
@@ -473,25 +477,25 @@ class Intake:
 
     def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
         """Return a remedy for a game with the id of another game, and the kind of remedy."""
-        void = self._recorded.find_void(draft)
+        void = self._repeats.find_void(draft)
         assert void is not None
         return describe_reinstatement(void, file="", is_compared=False), "voided"
 
     def _record_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
         """Remember the player's name by which a refused game differs from the recorded one, if nothing else differs."""
         is_conflict = problem.code == "id-conflict" and draft.type == "game.recorded"
-        if is_conflict and len(self._slips) < REJECTIONS_MAX and (slip := self._recorded.find_slip(draft)) is not None:
+        if is_conflict and len(self._slips) < REJECTIONS_MAX and (slip := self._repeats.find_slip(draft)) is not None:
             self._slips[item.file, item.line] = slip
 
     def _count_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
-        if (void := self._recorded.find_void(draft)) is not None:
+        if (void := self._repeats.find_void(draft)) is not None:
             self.result.voided[void.data["game_id"]] = void
         self._on_stored(item.line, draft.event_id, False)
 
     @cached_property
-    def _recorded(self) -> RecordedGames:
-        return RecordedGames(self._connection)
+    def _repeats(self) -> RepeatedGameChecks:
+        return RepeatedGameChecks(self._connection)
 
     def _report_new_names(self, newcomers: NameCollector) -> None:
         """Add the new names to the result, and refuse each game with a refused name."""

@@ -33,6 +33,7 @@ from ratings_ledger.ledger.events.revisions import (
     is_live,
     refuse_stale,
 )
+from ratings_ledger.ledger.events.rulesets import build_version_exists_rejection
 from ratings_ledger.ledger.events.types import Draft, Ruleset, to_canonical_content
 from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
 from ratings_ledger.ledger.rejections import Refused, Rejection, count, quote
@@ -151,13 +152,6 @@ def _find_published_version(log: Log, earlier_events: EventLookup, draft: Draft)
         if published.version == ruleset.version:
             return True, None if published == ruleset else build_version_exists_rejection(ruleset)
     return False, None
-
-
-def build_version_exists_rejection(ruleset: Ruleset) -> Rejection:
-    """Build the refusal of a version that is already published with different content."""
-    return Rejection(
-        "version-exists", f"{ruleset.name} is already published with different content; a change needs a new version"
-    )
 
 
 def build_id_conflict_rejection(draft: Draft) -> Rejection:

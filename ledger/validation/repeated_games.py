@@ -25,8 +25,8 @@ FINISHED = "finished"
 SECOND = 1_000_000  # microseconds
 
 
-class RecordedGames:
-    """The recorded games with which the games of an input are compared, as they are after corrections and renames."""
+class RepeatedGameChecks:
+    """Comparisons of new games with the recorded games of the same ids, as these are after corrections and renames."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -3,110 +3,32 @@
 `append` or `commit` writes them; `commit` raises the first rejection.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from threading import RLock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
-
-from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.types import TYPES, Draft
+from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake, IntakeResult, UnrankedGames
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ratings_ledger.ledger.store.log import Head, find_positions, head, read_known_events, read_records
+from ratings_ledger.ledger.store.log import Head, find_positions
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import CloseName, NameCollector
+from ratings_ledger.projections.admission.game_checks import GameNotes
+from ratings_ledger.projections.admission.known_ladders import KnownLadders
 from ratings_ledger.projections.admission.ladder_checks import Admission
-from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
+from ratings_ledger.projections.admission.league_checks import LeagueNotes
 from ratings_ledger.projections.admission.repeated_games import describe_equal_games, describe_voided_games
 from ratings_ledger.projections.diff.impact import Impact, compute_impact
-from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.facts.lookups import Players, games_played, knows_club, ranks_clubs
-from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # with more games or events than this, an impact that the user did not request would take too long
 SMALL_GAMES = 20_000
 # more pending events than this wait on disk
 MEMORY_EVENTS_MAX = 5_000
-
-
-def _load_newest(connection: Connection) -> Ladders:
-    """Return the ladders at the head of the log."""
-    return Ladders(decode(connection))
-
-
-class KnownLadders:
-    """The ladders of a ledger, read once, and its players, updated with the events recorded since.
-
-    A player stays known even if their only game is voided meanwhile.
-    """
-
-    def __init__(self, strict: bool = False, load_newest: Callable[[Connection], Ladders] = _load_newest) -> None:
-        """With `strict`, a game that creates a ladder is refused."""
-        self._load_newest = load_newest
-        self._ladders: Ladders | None = None
-        self._names: set[str] | Players | None = None
-        self._position = 0
-        self.new_ladders = NewLadders(self.facts, strict)
-
-    def ladders(self, connection: Connection) -> Ladders:
-        """Return the ladders at the head of the log, as read at the first call."""
-        if self._ladders is None:
-            self._ladders = self._load_newest(connection)
-        return self._ladders
-
-    def facts(self, connection: Connection) -> Facts:
-        """Return the facts of `ladders`."""
-        return self.ladders(connection).facts
-
-    @property
-    def decoded(self) -> Facts | None:
-        """Return the facts if they have been decoded, else None."""
-        return None if self._ladders is None else self._ladders.facts
-
-    @property
-    def games(self) -> int:
-        """Return the number of games in the facts, 0 if they have not been decoded."""
-        return 0 if self._ladders is None else len(self._ladders.facts.start)
-
-    def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
-        """Return each player's number of games, according to the facts, by player id."""
-        return games_played(self.facts(connection), names)
-
-    def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
-        """Tell whether a ladder ranks clubs and a club of this name has played."""
-        facts = self.facts(connection)
-        return ranks_clubs(facts, ladder) and knows_club(facts, name)
-
-    def players(self, connection: Connection) -> Collection[str]:
-        """Return the ids of the players in the ledger."""
-        if self._names is None:
-            ladders = self.ladders(connection)
-            has_cache = ladders.facts.cache is not None
-            self._names = Players(ladders.facts, lambda: ladders.players) if has_cache else {*ladders.players}
-            self._position = ladders.facts.position
-        elif (newest := head(connection).position) > self._position:
-            for page in read_records(connection, self._position, newest):
-                for event in read_known_events(page):
-                    self._names.update(TYPES[event.type].list_named_players(event.data))
-            self._position = newest
-        return self._names
-
-
-def complete_event(event: dict[str, Any]) -> dict[str, Any]:
-    """Complete an event: wrap the data of a game in an event that records it, and add the current time if needed."""
-    if "type" not in event and "game_id" in event:
-        data = {name: value for name, value in event.items() if name != "occurred_at"}
-        time = {"occurred_at": event["occurred_at"]} if "occurred_at" in event else {}
-        event = {"type": "game.recorded", "data": data, **time}
-    return {"occurred_at": format_instant(clock.now()), **event}
 
 
 def require_head(result: IntakeResult) -> Head:
@@ -166,9 +88,7 @@ class Proposal:
         build_admission = partial(
             Admission,
             allow_uncounted=policy.allow_uncounted,
-            unranked=unranked,
-            league_notes=league_notes,
-            new_ladders=new_ladders,
+            notes=GameNotes(unranked, league_notes, new_ladders),
             facts=known.facts,
         )
         name_collector = NameCollector(
@@ -186,7 +106,7 @@ class Proposal:
             with self.ledger.reading() as connection:
                 if result.voided:
                     result.voided_notes = describe_voided_games(connection, result.voided)
-                if league_notes is not None and not self.is_refused:
+                if league_notes is not None and not self._intake.is_refused:
                     result.leagues = league_notes.describe(connection, self._intake.waiting)
         result.unranked = {**unranked}  # a copy, because `append` checks the games again and would count them twice
         if new_ladders.ladders:
@@ -248,7 +168,7 @@ class Proposal:
         """Append the events, and return their outcome. Only one thread can append them."""
         with self._lock:
             result = self._intake.append(progress)
-            if result.appended and self._league_notes is not None:
+            if result.appended and self._league_notes is not None and self._league_notes.has_games:
                 with self.ledger.reading() as connection:
                     result.leagues += self._league_notes.describe_inactive_players(connection)
             return result
@@ -277,12 +197,12 @@ class Proposal:
         with self._lock:
             if self._impact is None:
                 with self.ledger.reading() as connection:
-                    self._impact = compute_impact(connection, self.known.ladders(connection), self.drafts())
+                    self._impact = compute_impact(connection, self.known.ladders(connection), self._intake.drafts())
             return self._impact
 
     def is_small(self) -> bool:
         """Tell whether both the games that were read and the events of the proposal are fewer than 20,000."""
-        return max(self.known.games, self.result.would_append) < SMALL_GAMES
+        return max(self.result.would_append, self.known.games) < SMALL_GAMES
 
 
 def propose(

@@ -19,6 +19,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.replay.eligibility import explain_kind_mismatch, explain_size_mismatch
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.streams import build_stream, state_columns
@@ -70,7 +71,7 @@ class SeedChecks:
         self,
         connection: Connection,
         until: int,
-        load_facts: Callable[[], Facts],
+        load_known_facts: Callable[[Connection], Facts] | None,
         pending_players: Mapping[GameKey, set[str]],
     ) -> None:
         """Read the seeds and renames up to a position.
@@ -78,10 +79,11 @@ class SeedChecks:
         Args:
             connection: the connection to the store.
             until: the last position to read.
-            load_facts: the function that returns the facts at this position.
+            load_known_facts: the function that returns facts decoded earlier, at any position, if there is one.
             pending_players: the players of the pending games, to which the caller may add.
         """
-        self._load_facts, self._pending_players = load_facts, pending_players
+        self._connection, self._until = connection, until
+        self._load_known_facts, self._pending_players = load_known_facts, pending_players
         self._people = read_identities(connection, until)
         # by ladder and current id: the seeds of a person under all of their ids
         self._live: dict[str, dict[str, list[LiveSeed]]] = {}
@@ -95,15 +97,15 @@ class SeedChecks:
         # the current ids of the people with counted games, by ladder
         self._people_with_games: dict[str, set[str]] = {}
 
-    def add(self, versions: Sequence[Version], data: Mapping[str, Any], checks_games: bool) -> None:
-        """Check and add a seed. Raises `Refused`, with the code seed-late only if `checks_games`."""
+    def add(self, versions: Sequence[Version], data: Mapping[str, Any]) -> None:
+        """Check and add a seed. Raises `Refused`."""
         ladder, player = data["ladder"], data["player"]
         check_state(ladder, versions, data["state"])
         person = self._people.current(player)
         if seeds := self._live.get(ladder, {}).get(person):
             problem = f"{quote(player)} is already seeded on {ladder} with {seeds[0].describe()}"
             raise Refused("seed-exists", f"{problem}; {_suggest_withdrawal(seeds)}")
-        if checks_games and self._has_games(versions, ladder, player, person):
+        if self._has_games(versions, ladder, player, person):
             problem = f"{quote(player)} already has a game that counts on {ladder}; a seed must precede the first game"
             raise Refused("seed-late", f"{problem}; to change the points from now on: ratings adjust")
         self._add_live(data)
@@ -181,6 +183,10 @@ class SeedChecks:
                 for version in versions
             ):
                 yield players
+
+    def _load_facts(self) -> Facts:
+        facts = None if self._load_known_facts is None else self._load_known_facts(self._connection)
+        return facts if facts is not None and facts.position == self._until else decode(self._connection, self._until)
 
     def _find_people_with_games(self, versions: Sequence[Version], ladder: str) -> set[str]:
         """Return the current ids of the people with a recorded, counted game on a ladder."""

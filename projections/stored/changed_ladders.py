@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import Log, find_changed_games, read_chain_hash, read_valid_events
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import list_runs
-from ratings_ledger.projections.admission.ladder_checks import build_game_facts
+from ratings_ledger.projections.admission.game_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import is_affected, list_affected_groups
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.program import program_digest

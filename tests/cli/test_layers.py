@@ -303,11 +303,6 @@ def test_files_stay_short() -> None:
 
 # the command line and the public package join many parts, and a snapshot has every query as a method
 MANY_IMPORTS = ("cli/", "ratings_ledger/", "projections/snapshot.py")
-# further exceptions
-FURTHER_MANY_IMPORTS = {
-    "projections/admission/ladder_checks.py",
-    "projections/admission/proposals.py",
-}
 
 
 FOLDERS = sorted({path.parent for path in FILES})
@@ -339,7 +334,7 @@ def test_only_named_files_import_many_modules() -> None:
         if not format_name(path).startswith(MANY_IMPORTS)
     }
 
-    assert {name: number for name, number in numbers.items() if number > 15 and name not in FURTHER_MANY_IMPORTS} == {}
+    assert {name: number for name, number in numbers.items() if number > 15} == {}
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

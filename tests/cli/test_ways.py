@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 # replaced.
 WAYS = {
     "standings elo-chess/all": (51, 215),
-    "explain anna elo-chess/all": (57, 319),
-    "correct g-1 ben anna --reason wrong": (72, 762),
+    "explain anna elo-chess/all": (56, 319),
+    "correct g-1 ben anna --reason wrong": (70, 760),
     "record --game chess --game-id g-2 anna ben": (71, 651),
 }
 

@@ -1,4 +1,4 @@
-"""Collect notes on valid events that may be unintended: new ladders with a similar name, and unfinished leagues.
+"""Know the ladders and players that a ledger has, and collect the ladders that proposed games create.
 
 A typo in a group, city, league or season creates a ladder:
 
@@ -9,22 +9,19 @@ Months, years and player-count bands are ignored, because new ones appear as a m
 
 from __future__ import annotations
 
-import shlex
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import CombinedEvents, EventLookup
-from ratings_ledger.ledger.intake.matching import DAY_MICROSECONDS
+from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import Log, find_first_positions, read_live
-from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, find_league, find_leagues_of_scheduled_games
+from ratings_ledger.ledger.store.log import head, read_known_events, read_records
 from ratings_ledger.ledger.validation.names import find_close_names, find_similar_names
-from ratings_ledger.projections.contract import FINISHED
-from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
+from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import decode
+from ratings_ledger.projections.facts.lookups import Players, games_played, knows_club, ranks_clubs
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.ledger_names import Labels, drop_label, find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladder_names import find_label_indexes, parse_name
@@ -181,127 +178,64 @@ def _has_ladder_labels(versions: Sequence[Version], data: Mapping[str, Any]) -> 
     return bool(indexes) and all(by[index] in data for index in indexes)
 
 
-class ActivityRequirement(NamedTuple):
-    """A league's activity requirement: at least `games` finished games within the last `days` days.
+def _load_newest(connection: Connection) -> Ladders:
+    """Return the ladders at the head of the log."""
+    return Ladders(decode(connection))
 
-    The `time_zone` is the ruleset's, in which a deadline is stated.
+
+class KnownLadders:
+    """The ladders of a ledger, read once, and its players, updated with the events recorded since.
+
+    A player stays known even if their only game is voided meanwhile.
     """
 
-    games: int
-    days: int
-    time_zone: str
+    def __init__(self, strict: bool = False, load_newest: Callable[[Connection], Ladders] = _load_newest) -> None:
+        """With `strict`, a game that creates a ladder is refused."""
+        self._load_newest = load_newest
+        self._ladders: Ladders | None = None
+        self._names: set[str] | Players | None = None
+        self._position = 0
+        self.new_ladders = NewLadders(self.facts, strict)
 
-    def select_recent(self, finished: list[int], until: int) -> list[int]:
-        """Return the finish times in the `days` days up to `until`; `finished` has all finish times, sorted."""
-        return finished[bisect_right(finished, until - self.days * DAY_MICROSECONDS) : bisect_right(finished, until)]
+    def ladders(self, connection: Connection) -> Ladders:
+        """Return the ladders at the head of the log, as read at the first call."""
+        if self._ladders is None:
+            self._ladders = self._load_newest(connection)
+        return self._ladders
 
+    def facts(self, connection: Connection) -> Facts:
+        """Return the facts of `ladders`."""
+        return self.ladders(connection).facts
 
-class LeagueNotes:
-    """The notes about leagues that are collected while proposed events are checked."""
+    @property
+    def decoded(self) -> Facts | None:
+        """Return the facts if they have been decoded, else None."""
+        return None if self._ladders is None else self._ladders.facts
 
-    def __init__(self) -> None:
-        # the recorded leagues, and the league of each scheduled game; both are read when first needed
-        self._recorded_leagues: set[str] | None = None
-        self._league_by_game: dict[str, str] | None = None
-        # the proposed leagues, and the leagues of proposed subscriptions
-        self._created_leagues = set[str]()
-        self._joined_leagues: dict[str, None] = {}
-        # the league and activity requirement of each proposed league game, by game id
-        self._games: dict[str, tuple[str, ActivityRequirement]] = {}
-        # by league: a proposed game that is scheduled in the league but lacks its label
-        self._unlabelled_games: dict[str, str] = {}
+    @property
+    def games(self) -> int:
+        """Return the number of games in the facts, 0 if they have not been decoded."""
+        return 0 if self._ladders is None else len(self._ladders.facts.start)
 
-    def add_league_event(self, type_name: str, league: str) -> None:
-        """Record that a league was created or joined."""
-        if type_name == "league.created":
-            self._created_leagues.add(league)
-        elif type_name == "league.joined":
-            self._joined_leagues[league] = None
+    def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
+        """Return each player's number of games, according to the facts, by player id."""
+        return games_played(self.facts(connection), names)
 
-    def load_scheduled_games(self, connection: Connection, until: int | None = None) -> dict[str, str]:
-        """Return the league of each scheduled game, by game id. The schedules are read only once."""
-        if self._league_by_game is None:
-            self._league_by_game = find_leagues_of_scheduled_games(connection, until)
-        return self._league_by_game
+    def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
+        """Tell whether a ladder ranks clubs and a club of this name has played."""
+        facts = self.facts(connection)
+        return ranks_clubs(facts, ladder) and knows_club(facts, name)
 
-    def add_game(
-        self,
-        connection: Connection,
-        until: int,
-        data: Mapping[str, Any],
-        requirement: ActivityRequirement | None,
-    ) -> None:
-        """Record a game, with the activity requirement that the players of its league must meet, if any."""
-        league, game_id = data.get("league"), data["game_id"]
-        if league is None:
-            if (scheduled_league := self.load_scheduled_games(connection, until).get(game_id)) is not None:
-                self._unlabelled_games.setdefault(scheduled_league, game_id)
-        elif requirement is not None:
-            if self._recorded_leagues is None:
-                events = read_live(connection, until=until, type_name="league.created")
-                self._recorded_leagues = {event.data["league"] for event in events}
-            if league in self._created_leagues or league in self._recorded_leagues:
-                self._games[game_id] = league, requirement
-
-    def describe(self, connection: Connection, waiting: EventLookup) -> list[str]:
-        """Return the notes about unlabelled league games and about full leagues without a schedule."""
-        notes = [
-            f"{game_id} is scheduled in league {league} but recorded without a league; to fix it: "
-            f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(league)} --reason TEXT"
-            for league, game_id in self._unlabelled_games.items()
-        ]
-        leagues = [find_league(CombinedEvents(Log(connection), waiting), name) for name in self._joined_leagues]
-        return notes + [
-            f"league {league.name} is full but has no schedule; to create one: "
-            f"ratings league schedule {shlex.quote(league.name)}"
-            for league in leagues
-            if league is not None and len(league.players) == PLAYERS_PER_LEAGUE and league.schedule_event is None
-        ]
-
-    def describe_inactive_players(self, connection: Connection) -> list[str]:
-        """Return a note for each league with games of inactive players. The games must have been recorded."""
-        if not self._games:
-            return []
-        facts = decode(connection)
-        facts.check()
-        positions = find_first_positions(connection, [*self._games])
-        rows = {game_id: facts.row_of(position) for game_id, position in positions.items()}
-        live_rows = {game_id: row for game_id, row in rows.items() if row != NONE and row not in facts.voided}
-        finish_times = _list_finish_times(facts, live_rows.values())
-        notes: dict[str, list[str]] = {}
-        for game_id, row in live_rows.items():
-            league, requirement = self._games[game_id]
-            for slot in _list_slots(facts, row):
-                # a game does not count towards its own activity requirement
-                until = facts.occurred_at[row] - 1
-                recent = requirement.select_recent(finish_times[facts.person_of(slot)], until)
-                if len(recent) < requirement.games:
-                    notes.setdefault(league, []).append(
-                        f"{quote(facts.name_of(slot))} had finished only {len(recent)} of the required "
-                        f"{requirement.games} games in the {requirement.days} days before game {game_id} of league "
-                        f"{league}. The game counts; to void it: ratings void {shlex.quote(game_id)} --reason TEXT"
-                    )
-        return [
-            first + (f" ({len(more):,} more in {league})" if more else "") for league, (first, *more) in notes.items()
-        ]
-
-
-def _list_slots(facts: Facts, row: int) -> range:
-    first = facts.start[row]
-    return range(first, first + facts.count[row])
-
-
-def _list_finish_times(facts: Facts, rows: Collection[int]) -> dict[int, list[int]]:
-    """Return the sorted times at which each participant of some games finished any game, by person.
-
-    Times after the last of these games are left out.
-    """
-    times: dict[int, list[int]] = {facts.person_of(slot): [] for row in rows for slot in _list_slots(facts, row)}
-    last_time = max((facts.occurred_at[row] for row in rows), default=0)
-    for row, instant in enumerate(facts.occurred_at):
-        if instant > last_time or row in facts.voided or facts.cell_of(row).flags & ABORTED:
-            continue
-        for slot in _list_slots(facts, row):
-            if facts.status[slot] == FINISHED and (person := facts.person_of(slot)) in times:
-                times[person].append(instant)
-    return {person: sorted(instants) for person, instants in times.items()}
+    def players(self, connection: Connection) -> Collection[str]:
+        """Return the ids of the players in the ledger."""
+        if self._names is None:
+            ladders = self.ladders(connection)
+            has_cache = ladders.facts.cache is not None
+            self._names = Players(ladders.facts, lambda: ladders.players) if has_cache else {*ladders.players}
+            self._position = ladders.facts.position
+        elif (newest := head(connection).position) > self._position:
+            for page in read_records(connection, self._position, newest):
+                for event in read_known_events(page):
+                    self._names.update(TYPES[event.type].list_named_players(event.data))
+            self._position = newest
+        return self._names
