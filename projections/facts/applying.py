@@ -84,6 +84,7 @@ def number_cell(facts: Facts, labels: Iterable[str | None], seats: int, flags: i
 def record_game(facts: Facts, position: int, occurred_at: int, game: dict[str, Any]) -> None:
     """Append a new game as a row."""
     row = len(facts.first_position) + (facts.base.rows if facts.base else 0)
+    # `rows` has entries only for games to which later events refer
     if game["game_id"] in facts.rows:
         facts.rows[game["game_id"]] = row
     content = _append_participants(facts, game)

@@ -31,7 +31,7 @@ from ratings_ledger.projections.facts.columns import LABELS, Facts
 
 # a page of about two megabytes; PostgreSQL sends pages of ten megabytes at a third of the speed
 PAGE_EVENTS = 5_000
-CELLS_MIN = 64  # the cells for which a scanner first makes room; the room doubles whenever it is full
+CELLS_MIN = 64  # the number of cells for which a scanner first makes room; the room doubles whenever it is full
 PAGE_BYTES = 10_000_000  # the length of the pages into which a text is split
 LANES = 2  # threads that scan
 PAGES_AHEAD, PAGES_FIRST = 8, 80  # how many pages are read ahead: usually, and while the libraries are loading
@@ -58,7 +58,7 @@ class ScannedPage(NamedTuple):
     after:        the position before the first record
     line_starts:  the bounds of the lines
     is_plain:     by record, whether it is a plain game
-    columns:      by name; names and cells are codes, which continue from page to page
+    columns:      by name; the columns of players and cells hold codes, which continue from page to page
     game_id_spans: by plain game, the begin and end of its id in `text`
     names, game_of_name: the new names, and the first plain game of each
     cells:        the new cells: labels, seats and flags
@@ -110,7 +110,7 @@ class _Texts:
 
 
 def _choose_table_length(items: int) -> int:
-    """Return the length of a hash table for a number of items: a power of two, so that at least half stays empty."""
+    """Return the length of a hash table for a number of items: a power of two of which at least half stays empty."""
     return 1 << (2 * items).bit_length()
 
 
@@ -326,7 +326,7 @@ def decode_contents(facts: Facts, contents: Iterable[bytes], after: int, apply_r
 
 
 def split_into_pages(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
-    """Yield a text in pages of whole lines of at most `size` bytes. A longer line has its own page."""
+    """Yield a text in pages of whole lines. A page has at most `size` bytes, unless a line is longer."""
     begin, length = 0, size
     while begin < len(text):
         content = bytes(text[begin : begin + length])

@@ -1,16 +1,16 @@
 """Cache the decoded log in segments, which are files of columns.
 
-Each segment holds the decoded events FIRST + 1 to LAST:
+Each segment holds the decoded events after the position AFTER, up to LAST:
 
-    ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/columns/FIRST-LAST-CHAINHASH-FORMAT
+    ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/columns/AFTER-LAST-CHAINHASH-FORMAT
 
-A copy of a ledger has the same id but soon a different history. Each location therefore has its own cache. LOCATION is
-a hash of the location.
+A copy of a ledger keeps the id, but its history soon diverges. Each location therefore has its own cache. LOCATION is a
+hash of the location.
 
 The segments cover the log from the first event up to a position without gaps. Corrections are stored separately from
-the games that they change, so the facts at any earlier position can be read. New events form a new segment, which is
-merged with earlier segments that are not much longer. A process can continue to read files that a merge deletes. The
-lock only prevents two processes from doing the same work.
+the games that they change, so the facts at any earlier position can be read. New events form a new segment. The last
+segments are then merged, so that few remain; see `Cache.merge`. A process can continue to read files that a merge
+deletes. The lock only prevents two processes from doing the same work.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, 
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
-# after the cache has grown, the first segment that is at most MERGE_RATIO times as long as all later ones together is
-# merged with these; while it grows, from SEGMENTS_MAX segments on, the first that is at most as long as all later ones
+# the ratio for `Cache.merge` once the cache covers the log; while the cache grows, it merges with the ratio 1 whenever
+# it has SEGMENTS_MAX segments
 MERGE_RATIO, SEGMENTS_MAX = 8, 16
 ROW_CODES = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOT_CODES = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
@@ -86,7 +86,8 @@ CHANGE_CODES = {
     "cell": "i",
     "kind_start": "q",
 }
-TEXT_COLUMNS = ("players", "texts", "cells", "others")  # JSON, one value per line
+# columns of JSON, one value per line; "others" has the records of events that are not about games
+TEXT_COLUMNS = ("players", "texts", "cells", "others")
 COLUMN_CODES = {
     **ROW_CODES,
     **SLOT_CODES,
@@ -304,13 +305,13 @@ class Cache:
         return is_written
 
     def merge(self, ratio: int) -> None:
-        """Find the first segment that is at most `ratio` times as long as all later segments, and merge it with these.
+        """Merge the first segment that is at most `ratio` times as long as all later ones together, with these.
 
         Raises `DamagedFile`, `UnreadableFile`.
         """
         for index, segment in enumerate(self.segments[:-1]):
-            first, last = _parse_positions(segment)
-            if last - first <= ratio * (self.position - last):
+            after, last = _parse_positions(segment)
+            if last - after <= ratio * (self.position - last):
                 merged = self.segments[index:]
                 names = {name for segment in merged for name in segment.columns}
                 columns = {
@@ -327,7 +328,7 @@ class Cache:
         del self.segments[index:]
         new_name = f"{self.position}-{suffix}"
         about = {"name": new_name, "ledger": self.ledger, "after": self._digest_dictionaries()}
-        about["numbered"] = dictionary_digest
+        about["numbered"] = dictionary_digest  # the next segment has this digest under "after"
         custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - COLUMN_CODES.keys())}
         column_parts = {name: (code, columns[name]) for name, code in (COLUMN_CODES | custom).items()}
         try:
@@ -352,12 +353,13 @@ def _has_expected_columns(codes: Mapping[str, str]) -> bool:
 
 
 def _parse_positions(segment: ColumnFile) -> tuple[int, int]:
-    first, last, *_ = segment.name.split("-")
-    return int(first), int(last)
+    """Return the position before the first event of a segment, and the position of its last event."""
+    after, last, *_ = segment.name.split("-")
+    return int(after), int(last)
 
 
 def _make_name_suffix(last: int, chain_hash: bytes | None) -> str:
-    """Return the file name of a segment without the first position."""
+    """Return the file name of a segment without AFTER, its first part."""
     return f"{last}-{(chain_hash or b'').hex()}-{FORMAT}"
 
 
@@ -373,22 +375,25 @@ def refuse_shared_cache(connection: Connection) -> None:
         refuse_other_accounts(Path(folder) / name_cache_folder(connection))
 
 
-def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
-    """Return the part of a ledger's cache that matches the log; None without a cache folder, or if it cannot be read.
+def find_cache(connection: Connection, head_position: int, locked: bool = False) -> Cache | None:
+    """Return the part of a ledger's cache that matches the log; None if it has no cache, or a file cannot be read.
 
-    With `locked`, which means that the caller holds the lock, segments that do not match are deleted and logged. The
-    caller then rebuilds them.
+    Args:
+        head_position: the last position of the log
+        locked: whether the caller holds the lock; then delete segments that do not match, which the caller rebuilds
     """
     ledger, folder = ledger_id(connection), find_cache_folder()
     if folder is None or connection.get_execution_options().get("in_memory"):
         return None
     cache = Cache(Path(folder) / name_cache_folder(connection), ledger)
     longest_first = sorted(list_files(cache.folder, f"-{FORMAT}"), reverse=True)
-    names = {path.name: last for last, path in longest_first}
-    suffixes = {last: _make_name_suffix(last, read_chain_hash(connection, last)) for last in names.values()}
+    last_by_name = {path.name: last for last, path in longest_first}
+    suffixes = {last: _make_name_suffix(last, read_chain_hash(connection, last)) for last in last_by_name.values()}
     try:
-        while next_names := [name for name, last in names.items() if name == f"{cache.position}-{suffixes[last]}"]:
-            del names[next_names[0]]
+        while next_names := [
+            name for name, last in last_by_name.items() if name == f"{cache.position}-{suffixes[last]}"
+        ]:
+            del last_by_name[next_names[0]]
             try:
                 cache.open_next(next_names[0])
             except DamagedFile as error:
@@ -398,20 +403,23 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
         logger.warning("ratings: the cache in %s is not used: %s", cache.root, error)
         return None
     if locked:
-        _delete_unused(cache, newest, suffixes)
+        _delete_unused(cache, head_position, suffixes)
     return cache
 
 
-def _delete_unused(cache: Cache, newest: int, suffixes: Mapping[int, str]) -> None:
-    """Delete the segments that are not part of the cache. Log the reason if they belong to another log."""
+def _delete_unused(cache: Cache, head_position: int, suffixes: Mapping[int, str]) -> None:
+    """Delete the segments that are not part of the cache.
+
+    Write a warning with the reason if they were built from another ledger or another history.
+    """
     used, reason = {segment.name for segment in cache.segments}, ""
     for last, path in [*list_files(cache.folder, f"-{FORMAT}")]:
         if path.name in used:
             continue
         if read_about(path).get("ledger", cache.ledger) != cache.ledger:
             reason = "it belongs to another ledger"
-        elif last > newest:
-            reason = f"it is at position {last}, but the log ends at {newest}"
+        elif last > head_position:
+            reason = f"it is at position {last}, but the log ends at {head_position}"
         elif path.name.partition("-")[2] != suffixes.get(last):
             reason = "it was built from another history"
         delete_file(path)
@@ -497,7 +505,7 @@ def check_texts(facts: Facts) -> None:
         if not all(isinstance(number, int) for number in cell):
             raise ValueError("a cell contains a value that is not a number")
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
-            raise ValueError("a cell has a text that does not exist, or an impossible number of seats")
+            raise ValueError("a cell refers to a text that does not exist, or has an impossible number of seats")
         if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
             raise ValueError("a cell has an unknown game type")
 

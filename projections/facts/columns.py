@@ -248,14 +248,15 @@ class Facts:
     text_numbers: dict[str, int] = field(default_factory=dict)
     cell_numbers: dict[Cell, int] = field(default_factory=dict)
 
-    # the rows of the games with more than one event, by game_id
+    # by game_id, the rows of the games to which later events refer
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # only in a delta, which extends a cache: the counts of the cache, the changes of games, and records of other events
+    # only in a delta, which extends a cache: the counts of the cache
     base: CacheSizes | None = None
+    # in a delta, or read from a cache and not yet applied: the changes of games, and the records of other events
     changes: list[GameChange] = field(default_factory=list)
     other_records: list[tuple[int, str]] = field(default_factory=list)
-    # checks all columns; None once it has been called. Until then, each part is checked when it is read
+    # checks all columns; None if none is left to check. Until it is called, each part is checked when it is read
     pending_check: Callable[[Facts], None] | None = None
     # the folder of the cache, the chain hashes at the positions of its files, and the opened files
     cache: Path | None = None
@@ -366,11 +367,11 @@ class Facts:
         numbers[np.repeat(has_column, counts)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
         return arrays.as_column(numbers)
 
-    def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
-        """Append the numbers of the participants from index `slots` on to an optional column."""
+    def extend_optional(self, name: str, first: int, numbers: Iterable[int]) -> None:
+        """Append the numbers of participants to an optional column. The first of them has the index `first`."""
         code, default = find_optional_column(name)
         column = self.optional.setdefault(name, array(code))
-        column.extend(array(code, [default]) * (slots - len(column)))
+        column.extend(array(code, [default]) * (first - len(column)))
         column.extend(numbers)
 
     def release_pages(self) -> None:

@@ -24,8 +24,8 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 class Players(Collection[str]):
     """The known players of facts, and players added later.
 
-    A search first looks at the player's first game: if the game is live, the player is known. Only otherwise are all
-    players listed.
+    A search first looks at the player's first game: if the game is live and still has the player, the player is known.
+    Only otherwise are all players listed.
     """
 
     def __init__(self, facts: Facts, list_all: Callable[[], set[str]]) -> None:
@@ -126,7 +126,10 @@ def _count_participations(facts: Facts) -> dict[int, int]:
 
 
 def list_rows_of(facts: Facts, players: Collection[int]) -> list[int]:
-    """Return the rows of the games in which some players took part, in log order. `players` are the numbers of ids."""
+    """Return the rows of the games in which any of the players took part, in log order, including voided games.
+
+    `players` are the numbers of ids.
+    """
     if not players:
         return []
     if facts.pending_check is not None:
@@ -167,7 +170,7 @@ class GameRecord(NamedTuple):
 
 
 def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
-    """Yield the games in some rows, in the order of the rows."""
+    """Yield the games in the given rows, in the given order."""
     indices, take = array("q", rows), arrays.take
     start, count = take(facts.start, indices), take(facts.count, indices)
     slots, ends = arrays.span_indices(start, count), [0]
@@ -176,12 +179,20 @@ def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
     persons = take(facts.person, take(facts.player, slots)).tolist()
     places, replaced = take(facts.place, slots).tolist(), take(facts.replaced, slots).tolist()
     teams = facts.optional.get("team", ())  # this column may end early, after the last participant with a team
-    in_team = ((slot, teams[slot] if slot < len(teams) else NONE) for slot in slots)
-    sides = [-1 - slot if team == NONE else team for slot, team in in_team]
+    slot_teams = ((slot, teams[slot] if slot < len(teams) else NONE) for slot in slots)
+    sides = [-1 - slot if team == NONE else team for slot, team in slot_teams]
     columns = (take(column, indices) for column in (facts.first_position, facts.live_position, facts.occurred_at))
     for first, live, occurred_at, (low, high) in zip(*columns, pairwise(ends), strict=True):
-        own = slice(low, high)
-        yield GameRecord(first, live, occurred_at, persons[own], places[own], replaced[own], sides[own])
+        game_slots = slice(low, high)
+        yield GameRecord(
+            first,
+            live,
+            occurred_at,
+            persons[game_slots],
+            places[game_slots],
+            replaced[game_slots],
+            sides[game_slots],
+        )
 
 
 def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:

@@ -74,12 +74,12 @@ class StoredColumn:
         self.name = name
         self.typecode: Any = place.code
         self._source, self._begin, self._crcs = source, place.begin, place.crcs
-        self._items, *self._row = place.shape
-        self._width = prod(self._row)
+        self._item_count, *self._item_shape = place.shape
+        self._item_width = prod(self._item_shape)
         item_size = array(place.code).itemsize
-        self._length = item_size * self._width * self._items
+        self._length = item_size * self._item_width * self._item_count
         self._low, self._high = ANY
-        self._per_block = BLOCK_BYTES // item_size
+        self._numbers_per_block = BLOCK_BYTES // item_size
         self._blocks: dict[int, Any] = {}
         self._checked_blocks: set[int] = set()  # blocks whose checksums matched
         self._all_items: Any = None
@@ -93,7 +93,7 @@ class StoredColumn:
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the number of items, followed by the shape of an item."""
-        return self._items, *self._row
+        return self._item_count, *self._item_shape
 
     def make_damage_error(self, why: str, only_this_file: bool = True) -> Exception:
         """Return the error for a damaged column; see `Source.make_damage_error`."""
@@ -105,7 +105,7 @@ class StoredColumn:
         return self
 
     def __len__(self) -> int:
-        return self._items
+        return self._item_count
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.read_whole())
@@ -113,14 +113,14 @@ class StoredColumn:
     def __getitem__(self, index: Any) -> Any:
         """Return an item, or the items of a slice with step 1."""
         if isinstance(index, slice):
-            return self._slice(*index.indices(self._items)[:2])
-        if not 0 <= index < self._items:
+            return self._slice(*index.indices(self._item_count)[:2])
+        if not 0 <= index < self._item_count:
             raise self.make_damage_error("does not have a requested index")
         if self._all_items is not None:
             return self._all_items[index]
-        if self._row:
+        if self._item_shape:
             return self._slice(index, index + 1)[0]
-        block, offset = divmod(index, self._per_block)
+        block, offset = divmod(index, self._numbers_per_block)
         number = (self._blocks.get(block) or self._load_block(block))[offset]
         if not self._low <= number < self._high:
             raise self.make_damage_error("has an index out of range")
@@ -129,12 +129,12 @@ class StoredColumn:
     def _slice(self, first: int, last: int) -> Any:
         if self._all_items is not None:
             return self._all_items[first:last]
-        if first == 0 and last * self._width > self._per_block:
+        if first == 0 and last * self._item_width > self._numbers_per_block:
             shortened = copy(self)  # like the original, the copy reads only the blocks that are used
-            shortened._items, shortened._origin = last, self
+            shortened._item_count, shortened._origin = last, self
             return shortened
-        number_count = (last - first) * self._width
-        block, offset = divmod(first * self._width, self._per_block)
+        number_count = (last - first) * self._item_width
+        block, offset = divmod(first * self._item_width, self._numbers_per_block)
         numbers = array(self.typecode)
         while len(numbers) < number_count:
             part = (self._blocks.get(block) or self._load_block(block))[offset : offset + number_count - len(numbers)]
@@ -158,24 +158,27 @@ class StoredColumn:
         return content
 
     def _check_limits(self, numbers: Any) -> Any:
-        """Return numbers in the shape of the column's items. Raises the error for damage beyond the limits."""
+        """Return numbers in the shape of the column's items. Raises the error for damage if one is out of limits."""
         if (self._low, self._high) != ANY and not arrays.is_within(numbers, self._low, self._high):
             raise self.make_damage_error("has an index out of range")
-        return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
+        return arrays.as_numpy(numbers).reshape(-1, *self._item_shape) if self._item_shape else numbers
 
     def take(self, indices: Any) -> Any:
         """Return the items at many indices in any order, as a numpy array. Keeps no blocks in memory."""
-        if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
+        if len(indices) and not 0 <= indices.min() <= indices.max() < self._item_count:
             raise self.make_damage_error("does not have a requested index")
-        if self._all_items is not None or self._width > self._per_block:
+        if self._all_items is not None or self._item_width > self._numbers_per_block:
             return arrays.as_numpy(self.read_whole())[indices]
-        first_numbers = indices * self._width
-        end_blocks = (first_numbers // self._per_block, (first_numbers + self._width - 1) // self._per_block)
-        for block in np.unique(end_blocks if self._row else end_blocks[0]).tolist():
+        first_numbers = indices * self._item_width
+        end_blocks = (
+            first_numbers // self._numbers_per_block,
+            (first_numbers + self._item_width - 1) // self._numbers_per_block,
+        )
+        for block in np.unique(end_blocks if self._item_shape else end_blocks[0]).tolist():
             if block not in self._checked_blocks:
                 self._read_block(block)
         numbers = np.frombuffer(self._view(), dtype=self.typecode)
-        return self._check_limits((numbers.reshape(-1, *self._row) if self._row else numbers)[indices])
+        return self._check_limits((numbers.reshape(-1, *self._item_shape) if self._item_shape else numbers)[indices])
 
     def blocks(self) -> Iterator[Bytes]:
         """Yield all bytes, a block at a time."""
@@ -194,7 +197,7 @@ class StoredColumn:
     def read_whole(self) -> Any:
         """Return all items in mapped memory of the file, and keep the memory for later calls."""
         if self._all_items is None and (origin := self._origin) is not None:
-            self._all_items, self._pages = self._check_limits(origin.read_whole()[: self._items]), origin._pages
+            self._all_items, self._pages = self._check_limits(origin.read_whole()[: self._item_count]), origin._pages
         if self._all_items is None:
             content = self._view()
             self._all_items, self._pages = self._check_items(content), content.obj
@@ -210,7 +213,7 @@ class StoredColumn:
             begin = block * BLOCK_BYTES
             if zlib.crc32(content[begin : min(begin + BLOCK_BYTES, self._length)]) != crc:
                 raise self.make_damage_error("is damaged")
-        return self._check_limits(content.cast(self.typecode)[: self._items * self._width])
+        return self._check_limits(content.cast(self.typecode)[: self._item_count * self._item_width])
 
     def _view(self) -> memoryview:
         return self._source.view(self._begin, self._length) if self._length else memoryview(b"")
@@ -218,7 +221,7 @@ class StoredColumn:
     def copy_with(self, changes: Mapping[int, int]) -> Any:
         """Return all numbers with `changes` (by index) applied. Only the changed pages take extra memory."""
         self.read_whole()
-        numbers = self._view().cast(self.typecode)[: self._items]
+        numbers = self._view().cast(self.typecode)[: self._item_count]
         for index, number in changes.items():
             numbers[index] = number
         return numbers
@@ -237,19 +240,19 @@ class LayeredColumn:
         self.bases = bases
         self.typecode = bases[0].typecode
         *self._starts, length = accumulate(map(len, bases), initial=0)
-        self._items = length if items is None else items
+        self._item_count = length if items is None else items
         self.changes: dict[int, int] = {}
         self._tail = array(self.typecode)
         self._all_items: Any = None
 
     def __copy__(self) -> LayeredColumn:
         """Return a copy. Later changes affect only one of the two."""
-        layered = LayeredColumn(self.bases, self._items)
+        layered = LayeredColumn(self.bases, self._item_count)
         layered.changes, layered._tail = dict(self.changes), self._tail[:]
         return layered
 
     def __len__(self) -> int:
-        return self._items + len(self._tail)
+        return self._item_count + len(self._tail)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.read_whole())
@@ -258,7 +261,7 @@ class LayeredColumn:
         """Return a number, or the numbers of a slice with step 1."""
         if isinstance(index, slice):
             return self._slice(*index.indices(len(self))[:2])
-        if not 0 <= index < self._items:
+        if not 0 <= index < self._item_count:
             return self._tail[self._find_tail_index(index)]
         if (all_items := self._all_items) is not None:
             return all_items[index]
@@ -272,12 +275,12 @@ class LayeredColumn:
             return all_items[first:last]
         base_index = bisect_right(self._starts, first) - 1
         start, base = self._starts[base_index], self.bases[base_index]
-        if last <= min(start + len(base), self._items) and not self.changes:
+        if last <= min(start + len(base), self._item_count) and not self.changes:
             return base[first - start : last - start]
         return array(self.typecode, [self[index] for index in range(first, last)])
 
     def __setitem__(self, index: int, number: int) -> None:
-        if 0 <= index < self._items:
+        if 0 <= index < self._item_count:
             self.changes[index] = number
         else:
             self._tail[self._find_tail_index(index)] = number
@@ -285,12 +288,12 @@ class LayeredColumn:
 
     def _find_tail_index(self, index: int) -> int:
         """Convert an index of the column to an index among the appended numbers."""
-        if not self._items <= index < len(self):
+        if not self._item_count <= index < len(self):
             raise self.make_damage_error("does not have a requested index")
-        return index - self._items
+        return index - self._item_count
 
     def make_damage_error(self, why: str) -> Exception:
-        """Return the error for columns that do not match others, so that any file of the folder may be damaged."""
+        """Return the error for columns that do not match others. Any file of the folder may be the damaged one."""
         return self.bases[0].make_damage_error(why, only_this_file=False)
 
     def append(self, number: int) -> None:
@@ -309,7 +312,7 @@ class LayeredColumn:
 
     def list_pieces(self) -> list[Any]:
         """Return the numbers of each file, and the appended numbers, without later changes."""
-        ends = (self._items - start for start in self._starts)
+        ends = (self._item_count - start for start in self._starts)
         return [*(base.read_whole()[: max(end, 0)] for base, end in zip(self.bases, ends, strict=True)), self._tail]
 
     def read_whole(self) -> Any:
@@ -322,12 +325,12 @@ class LayeredColumn:
     def _build_whole(self) -> Any:
         if len(self.bases) == 1 and not self._tail:
             base = self.bases[0]
-            return (base.copy_with(self.changes) if self.changes else base.read_whole())[: self._items]
+            return (base.copy_with(self.changes) if self.changes else base.read_whole())[: self._item_count]
         item_size = self._tail.itemsize
         memory = memoryview(bytearray(item_size * len(self)))
         for start, base in zip(self._starts, self.bases, strict=True):
-            base.read_into(memory[item_size * start : item_size * min(start + len(base), self._items)])
-        memory[item_size * self._items :] = memoryview(self._tail).cast("B")
+            base.read_into(memory[item_size * start : item_size * min(start + len(base), self._item_count)])
+        memory[item_size * self._item_count :] = memoryview(self._tail).cast("B")
         column = memory.cast(self.typecode)
         for index, number in self.changes.items():
             column[index] = number
@@ -341,12 +344,12 @@ class LayeredColumn:
             return arrays.as_numpy(all_items)[indices]
         result = np.empty(len(indices), dtype=self.typecode)
         for base_start, base in zip(self._starts, self.bases, strict=True):
-            is_within = (indices >= base_start) & (indices < min(base_start + len(base), self._items))
+            is_within = (indices >= base_start) & (indices < min(base_start + len(base), self._item_count))
             if is_within.any():
                 result[is_within] = base.take(indices[is_within] - base_start)
-        in_tail = indices >= self._items
+        in_tail = indices >= self._item_count
         if in_tail.any():
-            result[in_tail] = arrays.as_numpy(self._tail)[indices[in_tail] - self._items]
+            result[in_tail] = arrays.as_numpy(self._tail)[indices[in_tail] - self._item_count]
         if self.changes:
             order = np.argsort(indices, kind="stable")
             changed_indices = np.fromiter(self.changes, dtype=np.int64, count=len(self.changes))
