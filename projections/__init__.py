@@ -1,1 +1,1 @@
-"""Meaning: rules, rulesets, replay, standings, generations. Reads facts and never writes them."""
+"""Ratings derived from the log: rules, rulesets, replay, queries, stored standings, and checks of proposed events."""

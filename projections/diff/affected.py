@@ -91,7 +91,7 @@ def list_affected_groups(type_name: str, data: dict[str, Any], games: Iterable[s
 
 
 def find_affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
-    """Return the groups of ladders that an event may affect. It is in the facts `after`, but not in `before`."""
+    """Return the groups of ladders that an event may affect. The event is in `after`, but not in `before`."""
     games = set[str]()
     for facts in (before, after) if event.type in GAME_EVENTS else ():
         with suppress(Unknown):  # `before` does not have the game if the event is its first record
@@ -112,7 +112,7 @@ def apply_drafts(
 ) -> AppliedDrafts:
     """Apply drafts to a copy of the facts, as if the drafts were recorded.
 
-    Rating periods that end up to the instant `recorded_at` are closed; by default, no further period closes.
+    Close the rating periods that end by the instant `recorded_at`; by default, close no further period.
     """
     facts = before.facts.clone()
     affected: set[str] = set()

@@ -101,11 +101,11 @@ def attribute_difference(
         causes = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(forward.causes)]
         return forward._replace(before=forward.after, after=forward.before, causes=causes)
     path = _Path(connection, ladder, player, before, after.known_at)
-    first = path.state
+    initial_state = path.state
     causes = [*path.add_events(after.known_at), *path.change_as_of(after.as_of), *path.change_rules(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
     return Attribution(
-        start=path.start, before=first.points, after=path.state.points, causes=causes, left_out=path.facts.left_out
+        start=path.start, before=initial_state.points, after=path.state.points, causes=causes, left_out=path.facts.left_out
     )
 
 
@@ -205,7 +205,7 @@ class PlayerState:
         }
 
     def find_period(self, moment: Moment) -> int:
-        """Return the first instant of the closed period that contains a game; NONE if the period is open."""
+        """Return the first instant of the closed period that contains a game; NONE if its period is open, or without periods."""
         periods = self.stream.periods
         if periods is None:
             return NONE
@@ -224,7 +224,7 @@ class PlayerState:
         return scored.after[0][index] - scored.before[0][index]
 
     def _find_trace(self, version: Version) -> Trace:
-        """Return the trace; if the version is unknown in this state, with entry states of seeds under it, too."""
+        """Return the trace; if this state does not know the version, include it in the entry states of seeded players."""
         name, versions = version.ruleset.name, self.stream.versions
         if any(known_version.ruleset.name == name for known_version in versions):
             return self.trace
@@ -276,12 +276,12 @@ class _Path:
         self.ladder = ladder
         self.facts = decode(connection, at.known_at, ahead=until)
         self.as_of, self.rules = at.as_of, at.rules
-        self.first = self._find_version(until)
-        self.has_clubs = self.first.ruleset.entrant == "club"
+        self.version = self._find_version(until)
+        self.has_clubs = self.version.ruleset.entrant == "club"
         identities = read_club_identities(connection, until) if self.has_clubs else read_identities(connection, until)
         self.ids = identities.list_ids(player)
-        self.start = Fraction(self.first.start, self.first.rule.scale)
-        self.has_running_points = self.first.ranking.running
+        self.start = Fraction(self.version.start, self.version.rule.scale)
+        self.has_running_points = self.version.ranking.running
         self.state = self._replay(self._build_ladders(strict=True))
 
     def _build_ladders(self, strict: bool = False) -> Ladders:
@@ -304,13 +304,13 @@ class _Path:
 
     @property
     def _versions(self) -> Sequence[Version]:
-        return self.facts.versions_of(self.ladder) or [self.first]
+        return self.facts.versions_of(self.ladder) or [self.version]
 
     def _load_stream(self, ladders: Ladders) -> Stream:
         """Load the ladder's stream, which is empty if its ruleset is not published."""
         if self.facts.is_published(self.ladder):
             return ladders.stream(self.ladder)
-        return Stream(self.ladder, self.first.rule, [self.first])
+        return Stream(self.ladder, self.version.rule, [self.version])
 
     def _resolve_id(self, name: str) -> str:
         """Return the current id of a player or, on a ladder of clubs, of a club."""

@@ -29,7 +29,7 @@ from ratings_ledger.projections.replay.trace import Trace
 class Effect(Result):
     """A player's points, rank and gold before and after a change; None where the player is not on the ladder.
 
-    `kind` is moved, added (the player joins) or removed (the player leaves). `change` is None unless it is moved.
+    `kind` is moved, added (the player joins) or removed (the player leaves). `change` is None unless `kind` is moved.
     `rank` and `gold` are (before, after).
     """
 
@@ -252,7 +252,7 @@ def _build_sort_key(effect: Effect) -> tuple[float, Fraction, str]:
 class PairedPoints(NamedTuple):
     """The points to compare in two states, by player.
 
-    moved_count:   the number of players in neither of them whose rank differs
+    moved_count:   the number of players whose rank differs, but who are in neither `old` nor `new`
     swapped_count: the number of pairs of players, of the whole ladder, whose order differs
     """
 

@@ -291,8 +291,8 @@ def _list_ids(facts: Facts, end: Facts) -> dict[str, list[str]]:
     """
     if not (facts.renamed or end.renamed):
         return {}
-    ids: dict[str, list[str]] = defaultdict(list)
+    all_ids: dict[str, list[str]] = defaultdict(list)
     for name in sorted(end.players):
-        ids[end.current(name)].append(name)
-    names = {player: [facts.current(name) for name in [player, *ids_at_end]] for player, ids_at_end in ids.items()}
-    return {player: ids_at_end for player, ids_at_end in names.items() if {*ids_at_end} != {player}}
+        all_ids[end.current(name)].append(name)
+    ids = {player: [facts.current(name) for name in [player, *names]] for player, names in all_ids.items()}
+    return {player: ids_in_facts for player, ids_in_facts in ids.items() if {*ids_in_facts} != {player}}

@@ -83,7 +83,7 @@ def _count_players(ladders: Ladders, ladder: str) -> int:
 def _summarize_ladder(ladder: str, effects: Sequence[Effect], *, rank_changes: int, players: int) -> LadderImpact:
     """Summarize the effects on a ladder.
 
-    `players` is the number of players after the event, and `rank_changes` the number of those whose rank changed.
+    `players` is the number of players after the event, and `rank_changes` the number of players whose rank changed.
     """
     gains = tuple(effect for effect in effects if effect.gain > 0)
     losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
