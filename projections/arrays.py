@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     class _LoadedOnUse:
-        """numpy, loaded on first use: shell completion and a piped `import` never use it, and start faster."""
+        """numpy, loaded on first use: shell completion and a piped `import` rarely need it, so they start faster."""
 
         def __getattr__(self, name: str) -> Any:
             import numpy
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 DAY = 86_400_000_000  # in microseconds
-# For shell completion and a piped import, importing numpy pays off from this number of games on.
+# In functions that shell completion and a piped import call, importing numpy pays off from this number of games on.
 LONG_HISTORY = 12_000
 # Importing numpy pays off from this number of single look-ups, or of sequential reads, on.
 LOOKUPS_MIN, READS_MIN = 30_000, 1_000_000

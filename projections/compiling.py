@@ -180,7 +180,7 @@ def _compile_for_types(
 def _log_reason(function: Callable[..., int], reason: str) -> None:
     """Log why a function is interpreted, once per function and reason."""
     name = f"{function.__module__}.{function.__name__}"
-    logger.warning("ratings: %s is interpreted, numba cannot compile it: %s", name, reason)
+    logger.warning("ratings: %s is interpreted, because numba cannot compile it: %s", name, reason)
 
 
 def _compile(function: Any, options: Options) -> Any:

@@ -38,7 +38,7 @@ from ratings_ledger.projections.expected_scores import rounded as rounded
 INT64_MAX = 2**63 - 1
 # The limit of a player's points, in units. With larger points, products in a rule might overflow 64 bits.
 UNITS_MAX = 10**16
-# The value of a missing number in columns of contract 2. Columns of contract 1 have -1 instead.
+# The value of a missing number in `STATE_RULE_COLUMNS` and in columns of custom numbers. Other columns have -1 instead.
 MISSING = -(2**62)
 # The most state columns that a rule may declare; known rating systems need fewer.
 STATE_COLUMNS_MAX = 6
@@ -170,7 +170,7 @@ class BestOfParams(Params):
     weights:        by round, the factor of its points, applied before the best results are chosen; 1 by default
     tie_breaks:     the criteria that break ties, in order; players who are still tied share a rank
     places_counted: the number of places, from the first on, that the criteria `places` and `first` compare
-    unranked:       by player who gets no rank in spite of their points, the reason
+    unranked:       the players who get no rank in spite of their points, each with the reason
     """
 
     parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_check_parts)] = []
@@ -260,7 +260,8 @@ class Rule(NamedTuple):
     remark:  (n, names, columns, params) -> a remark on the game as a whole, such as who won it. None: no remarks
 
     A rule of contract 2 declares its `state`. It has `start` and either `score` or `score_period`; the other functions
-    are optional. Functions called by the loop get `constants`, as `prepare` returns them, so that they can be compiled.
+    are optional. Functions that loops call get `constants` (from `prepare`) instead of `params`, so that the functions
+    can be compiled.
 
     state:      the columns of every player's state. The ladder ranks by column 0, and its trial balance sums column 0
     start:      params -> the state of a new player
@@ -315,7 +316,7 @@ class Rule(NamedTuple):
     new_season: Callable[[StateValues, Numbers], StateValues] | None = None
     enter: Callable[[StateValues, Numbers], StateValues] | None = None
     rank_by: Callable[[StateValues, Any], int] | None = None
-    ranked_by: str = "what the rule ranks by"
+    ranked_by: str = "a value that the rule computes"
     shown: tuple[str, ...] = ()
     provisional: Callable[[StateValues, int, Any], bool] | None = None
     draw: Callable[..., int] | None = None
@@ -468,7 +469,7 @@ def refuse_all_but_single_players(place: Numbers, team: Numbers, status: Numbers
 def draw_places(n: int, random: Random) -> list[int]:
     """Draw random places, possibly tied, for a game of n players."""
     ranks = [random.randint(1, n) for _ in range(n)]
-    return [1 + sum(opponent < rank for opponent in ranks) for rank in ranks]
+    return [1 + sum(other_rank < rank for other_rank in ranks) for rank in ranks]
 
 
 def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]]]:
@@ -536,5 +537,5 @@ def explain_results(
         detail += f", scored {decimal(doubled_score, 2)}"
         terms.append((row, Term(f"vs {names[j]}", units(step * surprise, 1), detail, note, weighing.assumes)))
     if remainder := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
-        terms.append((-1, Term("rounding", remainder, "each to a millionth")))
+        terms.append((-1, Term("rounding", remainder, "each term is rounded to a millionth")))
     return terms

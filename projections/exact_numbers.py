@@ -80,8 +80,8 @@ def _format_decimal(value: Decimal, spec: str, format_parts: re.Match[str]) -> s
     """Format a decimal. Supports `_` between thousands, which decimals support only from Python 3.14 on."""
     if format_parts["group"] != "_":
         return format(value, spec)
-    marks = format(value, spec[: format_parts.start("group")] + "," + spec[format_parts.end("group") :])
-    return marks if format_parts["fill"] == "," else marks.replace(",", "_")
+    with_commas = format(value, spec[: format_parts.start("group")] + "," + spec[format_parts.end("group") :])
+    return with_commas if format_parts["fill"] == "," else with_commas.replace(",", "_")
 
 
 def _align(sign: str, digits: str, format_parts: re.Match[str]) -> str:

@@ -136,7 +136,7 @@ class Snapshot(SnapshotReader):
 
         ladders = self.ladders()
         for reason in (*ladders.unusable, *ladders.failed):
-            self.note(reason)  # the ladder that it concerns may be a second one
+            self.note(reason)  # a ladder that fails may be a second one
         rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
         return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
 
@@ -210,8 +210,8 @@ class Snapshot(SnapshotReader):
         """Return the standings with each player's changes since a time.
 
         Args:
-            since: a date, which means its end, or a time; by default the end of the month before that of the ladder's
-                last game.
+            since: a date, which means its end, or a time; by default, the end of the month that precedes the month of
+                the ladder's last game.
             players: the players whose rows are returned; by default all.
             limit, after: the maximum number of rows (0 or None: all), and the number of first rows to skip.
             active_since: a date, which means its start, or a time; players without a later game are left out.
@@ -517,7 +517,8 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                raise BadArgument(f"no position is after {begin} and up to {end}; begin earlier, or end later", "after")
+                message = f"there is no event after position {begin} and up to {end}; begin earlier, or end later"
+                raise BadArgument(message, "after")
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache

@@ -41,9 +41,10 @@ def build_list_events(
         raise Refused("list-running", f"{ladder} ran until {end}, after --as-of; publish it without --as-of")
     if as_of is not None and is_explicit and now <= as_of:
         raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is in the future; publish {ladder} after it")
-    if ranking.closed is not None and ranking.closed.closes_at is not None:
+    progress = ranking.period_progress
+    if progress is not None and progress.closes_at is not None:
         zone = times.home or ladders.versions(ladder)[0].ruleset.time_zone
-        message = _describe_open_periods(ladder, ranking.closed, now, TimeFormat(zone), is_whole=period is not None)
+        message = _describe_open_periods(ladder, progress, now, TimeFormat(zone), is_whole=period is not None)
         raise Refused("period-open", message)
     if not ranking.rows:
         raise Refused("list-empty", f"{ladder} has no players, so its list would be empty")

@@ -20,7 +20,7 @@ from ratings_ledger.projections.diff.what_if import SimulatedLadder, apply_rules
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.published_lists import rank_published_list
+from ratings_ledger.projections.queries.published_lists import build_published_ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.stored.computing import MARSHAL_VERSION
@@ -70,7 +70,7 @@ def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
     published_lists = [PublishedList(*values[:-1]) for values in lists]
     return LogLookups(
         lambda: published_lists,
-        lambda published: rank_published_list(published, rows_by_position[published.position]),
+        lambda published: build_published_ranking(published, rows_by_position[published.position]),
         lambda failure, facts: failure.describe(facts),
     )
 

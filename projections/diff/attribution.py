@@ -150,8 +150,15 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
             ranking, ids = load_published_list(connection, entry), read_identities(connection).ids(player)
             points = next((row.exact_points(ranking.scale) for row in ranking.rows if row.player in ids), None)
             if points != end.points:
-                value = "nothing" if points is None else decimal(points.numerator, points.denominator)
-                yield f"the list at position {entry.position} shows {value}; run: ratings verify"
+                listed, replayed = map(_describe_points, (points, end.points))
+                yield (
+                    f"the list published at position {entry.position} has {listed} for {player}, but a replay gives "
+                    f"{replayed}; run: ratings verify"
+                )
+
+
+def _describe_points(points: Fraction | None) -> str:
+    return "no points" if points is None else decimal(points.numerator, points.denominator)
 
 
 def describe_causes(connection: Connection, attribution: Attribution) -> tuple[AttributedCause, ...]:

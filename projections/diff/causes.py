@@ -105,7 +105,11 @@ def attribute_difference(
     causes = [*path.add_events(after.known_at), *path.change_as_of(after.as_of), *path.change_rules(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
     return Attribution(
-        start=path.start, before=initial_state.points, after=path.state.points, causes=causes, left_out=path.facts.left_out
+        start=path.start,
+        before=initial_state.points,
+        after=path.state.points,
+        causes=causes,
+        left_out=path.facts.left_out,
     )
 
 
@@ -205,7 +209,7 @@ class PlayerState:
         }
 
     def find_period(self, moment: Moment) -> int:
-        """Return the first instant of the closed period that contains a game; NONE if its period is open, or without periods."""
+        """Return the first instant of the closed period that contains a game; NONE without such a period."""
         periods = self.stream.periods
         if periods is None:
             return NONE
@@ -224,7 +228,7 @@ class PlayerState:
         return scored.after[0][index] - scored.before[0][index]
 
     def _find_trace(self, version: Version) -> Trace:
-        """Return the trace; if this state does not know the version, include it in the entry states of seeded players."""
+        """Return the trace; if the version is unknown in this state, let the entry states of seeds include it."""
         name, versions = version.ruleset.name, self.stream.versions
         if any(known_version.ruleset.name == name for known_version in versions):
             return self.trace

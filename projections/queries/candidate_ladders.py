@@ -21,7 +21,7 @@ from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladder
 from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import list_games
 
-# an error that asks the user to name one of a player's ladders lists at most this many
+# the maximum number of ladders in a message that asks the user to name one of a player's ladders
 PLAYER_LADDERS_LISTED = 6
 
 

@@ -97,8 +97,8 @@ class TimeFormat(NamedTuple):
     """The format of a ledger's instants, and the zone in which days end.
 
     `home` is the name of the home zone, None for UTC. A game recorded with a date only is recorded at noon in the home
-    zone of that time. `noon_zones` lists the zones in which dates were recorded as noon; if empty, it is the home zone.
-    A game at noon in one of them is shown with its day only.
+    zone of that time. `noon_zones` lists the zones in which dates were recorded as noon; if empty, this is the display
+    zone. A game at noon in one of them is shown with its day only.
 
     The methods take an instant as microseconds since 1970, as recorded text, or as a `datetime`.
     """
@@ -161,7 +161,7 @@ class TimeFormat(NamedTuple):
 
 
 UTC_TIMES = TimeFormat()
-# the noon zones of a ledger without a home zone, which another display zone does not change
+# the noon zones of a ledger without a home zone, even if times are shown in another zone
 UTC_NOON = ("UTC",)
 
 

@@ -269,8 +269,8 @@ def describe_event(type_name: str, data: dict[str, Any], times: TimeFormat) -> s
     if type_name == "league.scheduled":
         return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
     if type_name == "import.recorded":
-        answers = [f"{csv_item(name)} = {csv_item(player)}" for name, player in data.get("aliases", {}).items()]
-        return ", ".join([f"{data['name']}: {describe_ranges(data['ranges'])}", *answers])
+        aliases = [f"{csv_item(name)} = {csv_item(player)}" for name, player in data.get("aliases", {}).items()]
+        return ", ".join([f"{data['name']}: {describe_ranges(data['ranges'])}", *aliases])
     if type_name == "list.rows":
         return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
     if type_name == "list.published":

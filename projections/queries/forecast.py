@@ -314,14 +314,14 @@ def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
             raise BadArgument(f"{version.rule.id} does not read the number {quote(name)}; {hint}", "numbers")
         allowed = version.ruleset.numbers.get(name)
         if allowed is not None and not allowed.min <= value <= allowed.max:
-            raise BadArgument(f"numbers.{name} is {value}; it must be {allowed.min} to {allowed.max}", "numbers")
+            raise BadArgument(f"numbers.{name} is {value}; it must be from {allowed.min} to {allowed.max}", "numbers")
 
 
 def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
     """Return the day of the prediction.
 
-    It is the day of `as_of` if the rule keeps a state; otherwise the day of the last game of this or an earlier season,
-    None if there is none.
+    It is the day of `as_of` if this is given and the rule keeps a state; otherwise the day of the last game of this or
+    an earlier season, None without such a game.
     """
     played_trace = trace
     while not played_trace.stream.rows and played_trace.earlier is not None:

@@ -115,8 +115,8 @@ def _sort_terms(
     Args:
         terms: each term with the index of its entry in `games`, below 0 for a term without a game.
         games: the numbers of games in the period.
-        first: the number on the ladder of the period's first game.
-        own_index: the number in the period of the game whose terms come first.
+        first: the number of the period's first game, counted on the ladder.
+        own_index: the number of the game whose terms come first, counted within the period.
         rows: the rows in the facts of all games of the ladder.
     """
     game_terms = [(None if index < 0 else games[index], term) for index, term in terms]
@@ -125,9 +125,9 @@ def _sort_terms(
 
 
 def find_periods_of_game(facts: Facts, trace: Trace, row: int) -> tuple[ExplainedPeriod | None, tuple[int, int] | None]:
-    """Return the explanation of a game's closed rating period and the open period of the game; None for either missing.
+    """Return the explanation of a game's closed rating period, or None; and the open period of the game, or None.
 
-    There are both if the open period is scored as if it closed now. Raises `RuleFailure`.
+    The game has both if the open period is scored as if it closed now. Raises `RuleFailure`.
     """
     return explain_period_of_game(trace, row), find_open_period(facts, trace.stream, row)
 
@@ -192,7 +192,7 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
         yield "substitution"
     if "vp" in version.rule.columns:
         vp_sum, victory_count = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
-        # without a victory, a surplus victory point can only be that for a win within time
+        # without a victory, a surplus victory point can only be the one for a win within time
         if not victory_count and vp_sum > facts.cell_of(row).seats - 2:
             yield "within_time"
 

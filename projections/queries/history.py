@@ -120,7 +120,7 @@ def _find_contradicting_lists(
     """Return the published lists that showed other points of a player than they would today, by index in the course.
 
     The index is that of the last change that a list covers: the last one played by its `as_of` or, for a list of a
-    whole period, the last one recorded when it was computed. A list that covers no change has the index 0.
+    whole period, the last one recorded before the list was computed. A list that covers no change has the index 0.
     """
     by_index: dict[int, list[ShownPoints]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset

@@ -37,7 +37,7 @@ from ratings_ledger.projections.rulesets.versions import Version, find_months_pr
 
 AS_OF_MAX = 8  # how many values of `as_of` keep their ladders
 SHORT_LADDER_GAMES = 200_000  # the whole trace of a ladder with fewer games is kept
-LONG_LOG_GAMES = 1_000_000  # from this number on, games are sorted again, to save the memory for their order
+LONG_LOG_GAMES = 1_000_000  # from this number of games on, their order is not kept, to save memory
 
 
 class EarlierTrace(NamedTuple):
@@ -66,7 +66,7 @@ class Ladders:
         self._closed_now: Ladders | None = None
         self._streams: dict[str, dict[str, Stream]] = {}
         self._by_as_of: dict[int | None, Ladders] = {}
-        # the ladders that keep those at other `as_of`; a weak reference frees large objects without a collection
+        # the ladders that keep those at other `as_of`; weak, so that large objects are freed at once
         self._root = ref(self)
         self._single_streams: dict[str, Stream] = {}
         self._traces: dict[str, Trace] = {}
@@ -245,7 +245,7 @@ class Ladders:
             with suppress(RuleFailure):  # a later game may cause the failure
                 whole_history.trace(ladder)
         known = whole_history._traces.get(ladder)
-        if known is None or not known.has_history or not is_prefix(known.stream):
+        if known is None or not known.has_history or not can_be_truncated(known.stream):
             return None
         return truncate_trace(self.facts, known, self.as_of)
 
@@ -322,12 +322,12 @@ class Ladders:
         """
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank_at(trace, as_of)
-        if as_of is not None and not is_prefix(trace.stream):
+        if as_of is not None and not can_be_truncated(trace.stream):
             return self.at(as_of).standings(trace.stream.ladder)
         return self.rank(trace if as_of is None else truncate_trace(self.facts, trace, as_of))[0]
 
     def rank(self, trace: Trace) -> RankedTrace:
-        """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
+        """Return the standings at the end of a trace, and the input of the list. Raises `RuleFailure`."""
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank(trace)
         months = self._rank_months(trace) if trace.stream.ranking.sums_lists else {}
@@ -382,10 +382,10 @@ def name_monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version
     return names
 
 
-def is_prefix(stream: Stream) -> bool:
+def can_be_truncated(stream: Stream) -> bool:
     """Tell whether the ladder's stream at any earlier time is a prefix of this one.
 
-    It is if only the ladder's own games count, and no open period is closed early.
+    That is so if only the ladder's own games count, and no open period is closed early.
     """
     return not stream.ranking.sums_lists and stream.previous is None and not stream.closes_now
 

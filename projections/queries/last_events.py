@@ -5,9 +5,9 @@ corrections, voids and withdrawals (also of games that have since moved to anoth
 
 A player or a game depends on fewer events, because points never depend on later games. Usually the ladder as known at
 a position is a prefix of today's ladder. There are two exceptions: an event known at the position was changed later, or
-an event recorded later belongs before it. Each exception excludes a span of positions. A player depends on the last of
-their games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded in
-chronological order affects only its players: the points, games and histories of all other players stay the same, but
+an event recorded later belongs before known ones. Each exception excludes a span of positions. A player depends on the
+last of their games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded
+in chronological order affects only its players: the points, games and histories of all other players stay the same, but
 their ranks (and the gold for ranks) may change. On an annual list, every player depends on all events, because the
 list sums ranks.
 

@@ -92,12 +92,12 @@ def explain_player(
     stream, player = trace.stream, facts.current(player)
     number = stream.names.index(player) if player in stream.names else None
     steps = [] if number is None else trace.steps(number)
-    standings, results = ladders.rank(trace)
+    standings, ranking_input = ladders.rank(trace)
     row = find_rows_of_players(standings.rows, {player}).get(player)
     ranking = stream.ranking
     entries: list[PlayerEntry] = []
     if not ranking.sums_lists:
-        left_out = set() if number is None else ranking.find_left_out(results, number)
+        left_out = set() if number is None else ranking.find_left_out(ranking_input, number)
         uncounted = (
             PlayerEntry(facts.occurred_at[game], facts.live_position[game], None, why_not)
             for game, why_not in list_uncounted(ladders, stream, player, steps)
@@ -109,7 +109,7 @@ def explain_player(
     zone = ruleset.time_zone if ruleset.partition.is_by_time else times.zone
     records = read_records_at(connection, sorted({entry.position for entry in entries}))
     games = LiveGames(connection, facts, records)
-    lines = ranking.explain(results, player) if row or number is not None else []
+    lines = ranking.explain(ranking_input, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
         is_tied = sum(tied_row.rank == row.rank for tied_row in standings.rows) > 1
@@ -134,7 +134,7 @@ def explain_player(
         terms=tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
         at=ladders.coordinates,
         assumed=assumed or ABSENT,
-        period=build_period_state(standings.closed),
+        period=build_period_state(standings.period_progress),
         times=TimeFormat(zone, times.noon_zones or (times.zone,)),
     )
 

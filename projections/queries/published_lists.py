@@ -46,11 +46,13 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
         message = f"the list published at position {published.position} is damaged: {problem.message}"
         raise StoreDamaged(f"{message}; run: ratings verify") from None
     columns = _find_columns(rows)
-    return rank_published_list(published, [_build_row(row, columns) for row in rows], columns)
+    return build_published_ranking(published, [_build_row(row, columns) for row in rows], columns)
 
 
-def rank_published_list(published: PublishedList, rows: Sequence[RankedRow], columns: Sequence[State] = ()) -> Ranking:
-    """Return the ranking of a published list with these rows."""
+def build_published_ranking(
+    published: PublishedList, rows: Sequence[RankedRow], columns: Sequence[State] = ()
+) -> Ranking:
+    """Build the ranking of a published list from its rows."""
     return Ranking(
         ladder=published.ladder,
         ruleset=published.ruleset,

@@ -40,7 +40,7 @@ class Ranking:
     adjusted: int
     columns: Sequence[State] = ()  # the columns of the rows' states
     visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
-    closed: PeriodProgress | None = field(default=None, compare=False)
+    period_progress: PeriodProgress | None = field(default=None, compare=False)
     # a description of the value by which players are ranked, if it is not the points
     ranked_by: str | None = field(default=None, compare=False)
 
@@ -94,10 +94,10 @@ def _dump_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
 
 
 class RankedTrace(NamedTuple):
-    """The standings at the end of a trace, and the results that the list ranked."""
+    """The standings at the end of a trace, and the input from which the list ranked them."""
 
     ranking: Ranking
-    results: RankingInput
+    ranking_input: RankingInput
 
 
 def rank_trace(facts: Facts, trace: Trace, as_of: int | None, months: Mapping[str, Ranking]) -> RankedTrace:
@@ -108,8 +108,8 @@ def rank_trace(facts: Facts, trace: Trace, as_of: int | None, months: Mapping[st
         months: the monthly lists that an annual list sums, by month; empty for other lists
     """
     stream, version = trace.stream, find_ranking_version(trace)
-    results = _build_results(facts, trace, version, as_of, months)
-    rows = LISTS[stream.rule.ranking].rank(results)
+    ranking_input = _build_ranking_input(facts, trace, version, as_of, months)
+    rows = LISTS[stream.rule.ranking].rank(ranking_input)
     games = sum(month.games for month in months.values()) if stream.ranking.sums_lists else trace.game_count
     ranking = Ranking(
         ladder=stream.ladder,
@@ -117,7 +117,7 @@ def rank_trace(facts: Facts, trace: Trace, as_of: int | None, months: Mapping[st
         scale=stream.rule.scale,
         rows=rows,
         games=games,
-        held=sum(results.points),
+        held=sum(ranking_input.points),
         start_total=trace.start_total,
         minted=trace.minted,
         burned=trace.burned,
@@ -127,13 +127,13 @@ def rank_trace(facts: Facts, trace: Trace, as_of: int | None, months: Mapping[st
         visible_states=LadderStates(facts, trace, version, as_of)
         if version.rule.state and stream.ranking.running
         else None,
-        closed=describe_periods(facts, stream, as_of),
-        ranked_by=results.ranked_by,
+        period_progress=describe_periods(facts, stream, as_of),
+        ranked_by=ranking_input.ranked_by,
     )
-    return RankedTrace(ranking, results)
+    return RankedTrace(ranking, ranking_input)
 
 
-def _build_results(
+def _build_ranking_input(
     facts: Facts, trace: Trace, version: Version, as_of: int | None, months: Mapping[str, Ranking]
 ) -> RankingInput:
     # in a fully replayed stream, every player is on the ladder

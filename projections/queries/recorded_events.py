@@ -36,7 +36,7 @@ from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, A
 
 # the end of each canonical record of a new game, whose members are sorted by name
 GAME_RECORD_END = '"type":"game.recorded"}'
-# while the last games are selected, earlier games are dropped once there are more than twice the limit and this many
+# while the last games are selected, earlier games are dropped once there are more than twice the limit plus this number
 SPARE_GAMES = 10_000
 
 

@@ -97,10 +97,10 @@ class ScoringDays(Result):
 class RulesetState(Answer):
     """A version of a ruleset, with all versions of the ruleset and the days on which each scores.
 
-    `ruleset` is the version itself, published at `position` by `by`. `between` says what happens to points and ranks
-    when the version changes; it is None if the rule is not installed. `in_words` has paragraphs that describe the rule.
-    `earlier` is the version published before this one. `withdrawn` says at which position the version was withdrawn and
-    at which it can still be used; it is empty for a live version.
+    `ruleset` is the version itself, published at `position` by `by`. `version_note` says what happens to points and
+    ranks when the version changes; it is None if the rule is not installed. `in_words` has paragraphs that describe the
+    rule. `earlier` is the version published before this one. `withdrawn` says at which position the version was
+    withdrawn and at which it can still be used; it is empty for a live version.
     """
 
     data: dict[str, Any] = field(metadata=INLINE)
@@ -111,7 +111,7 @@ class RulesetState(Answer):
     ruleset: Ruleset = field(metadata=HIDDEN, kw_only=True)
     position: int = field(metadata=HIDDEN, kw_only=True)
     by: str = field(metadata=HIDDEN, kw_only=True)
-    between: str | None = field(metadata=HIDDEN, kw_only=True)
+    version_note: str | None = field(metadata=HIDDEN, kw_only=True)
     in_words: tuple[str, ...] = field(metadata=HIDDEN, kw_only=True)
     earlier: Ruleset | None = field(metadata=HIDDEN, kw_only=True)
     withdrawn: str = field(metadata=HIDDEN, kw_only=True)
@@ -135,7 +135,7 @@ class RulesetState(Answer):
     def keys(self) -> list[tuple[str, str, str]]:
         """Return (key, value, assumption) for each key; keys in tables (TABLE.KEY) come last.
 
-        The assumption is the reason why the value is assumed, or an empty text.
+        The assumption is the reason why the value is assumed, or an empty string.
         """
         rows = sorted(_list_keys(self.data), key=lambda row: ("." in row[0], row[0]))
         return [(key, value, _find_assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
@@ -156,7 +156,7 @@ def _format_value(value: object) -> str:
 
 
 def _find_assumption(assumed: dict[str, str], key: str) -> str:
-    """Return the reason why a value is assumed, or an empty text.
+    """Return the reason why a value is assumed, or an empty string.
 
     The reason may be stated for any part of the key: a reason for `points` also applies to params.points.4.
     """
@@ -274,7 +274,7 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
         ruleset=chosen.ruleset,
         position=chosen.position,
         by=chosen.event["by"],
-        between=chosen.bound and chosen.bound.ranking.version_note,
+        version_note=chosen.bound and chosen.bound.ranking.version_note,
         times=times,
         in_words=_read_rule_description(chosen.bound),
         earlier=next(
@@ -285,7 +285,7 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
 
 
 def _describe_withdrawal(version: RecordedVersion) -> str:
-    """Say at which position a version was withdrawn, and how to use it; return an empty text for a live version."""
+    """Say at which position a version was withdrawn, and how to use it; return an empty string for a live version."""
     position = version.withdrawn_at
     return "" if position is None else f"withdrawn at position {position}; to use it, add --known-at {position - 1}"
 

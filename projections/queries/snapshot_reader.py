@@ -52,7 +52,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 # how many positions a cache keeps, and how many values of `rules` for each of them
 POSITIONS_MAX, RULES_MAX = 3, 8
-FOLLOWED_EVENTS = 1_000  # after more new events than this, everything is decoded again
+FOLLOWED_EVENTS = 1_000  # if more events follow the last full decoding, everything is decoded again
 Decode = Callable[..., Facts]
 
 
@@ -61,7 +61,7 @@ class LadderCache:
 
     def __init__(self, decode: Decode = decode) -> None:
         self._decode = decode
-        self._lazily = True
+        self._reads_lazily = True
         self._lock = Lock()
         self._by_position: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
 
@@ -86,7 +86,7 @@ class LadderCache:
         elif earlier is not None:
             facts = follow_log(earlier.facts, connection, position)
         else:
-            facts = self._decode(connection, position, lazily=self._lazily)
+            facts = self._decode(connection, position, lazily=self._reads_lazily)
         key = position, facts.chain_hash
         with self._lock:
             if known is None and self._by_position:
@@ -105,7 +105,10 @@ class LadderCache:
             return by_rules[rules]
 
     def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
-        """Return the ladders at the last cached position before this one; None if too many events lie between them."""
+        """Return the latest cached ladders from which the log can be followed to a position, or None.
+
+        After `FOLLOWED_EVENTS` events since the last full decoding, everything is decoded again.
+        """
         with self._lock:
             snapshots = [
                 (cached_position, chain_hash, by_rules.get(None))
@@ -138,7 +141,7 @@ class LadderCache:
         if isinstance(problem, DamagedFile):
             problem.discard()
         with self._lock:
-            self._lazily = False
+            self._reads_lazily = False
             self._by_position.clear()
 
 
@@ -175,7 +178,7 @@ class KnownLog:
 
 
 def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
-    """Run a snapshot's method; if it meets a damaged cache file, delete the file and run the method again.
+    """Make a snapshot's method run again if it meets a damaged or unreadable cache file.
 
     The first attempt reads only the parts of the cache that it needs. The second attempt first checks every file.
     """

@@ -101,7 +101,8 @@ class PeriodState(Result):
     closed_to:  the last instant of the last closed period, None if no period is closed yet
     open_games: the number of games in open periods
     closed_now: whether these games are scored as if the periods closed now
-    closes_at:  the last instant of the open period with games that ends first; a tournament ends with its last game
+    closes_at:  the last instant of the first open period to end, among those with games; a tournament ends with its
+                last game
     """
 
     closed_to: datetime | None
@@ -188,20 +189,20 @@ def build_standings(
         open=is_open,
         published=published,
         rows=standings,
-        period=build_period_state(ranking.closed),
+        period=build_period_state(ranking.period_progress),
         remark=remark,
         times=times,
     )
 
 
-def build_period_state(closed: PeriodProgress | None) -> PeriodState | Absent:
+def build_period_state(progress: PeriodProgress | None) -> PeriodState | Absent:
     """Return the state of the rating periods; `ABSENT` if every game is scored separately."""
-    if closed is None:
+    if progress is None:
         return ABSENT
     until, closes_at = (
-        None if instant is None else to_datetime(instant) for instant in (closed.until, closed.closes_at)
+        None if instant is None else to_datetime(instant) for instant in (progress.until, progress.closes_at)
     )
-    return PeriodState(until, closed.open_games, closed.closed_now, closes_at=closes_at)
+    return PeriodState(until, progress.open_games, progress.closed_now, closes_at=closes_at)
 
 
 def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
@@ -262,7 +263,7 @@ def build_balance(ranking: Ranking, at: Coordinates, times: TimeFormat) -> Balan
     }
     accounts = tuple(Account(name, ExactNumber(units, ranking.scale)) for name, units in amounts.items())
     total = ExactNumber(sum(amounts.values()), ranking.scale)
-    period = build_period_state(ranking.closed)
+    period = build_period_state(ranking.period_progress)
     return Balance(
         ladder=ranking.ladder,
         ruleset=ranking.ruleset,
@@ -310,7 +311,7 @@ def build_overview(
     Args:
         ladders: the ladders at the coordinates.
         ladder: the name of the ladder.
-        since: the instant after which changes count; by default, the end of the month before that of the last game.
+        since: the instant after which changes count; by default, the end of the month that precedes the last game's.
         zone: the zone in which that month ends.
         selection: the selection of rows.
         times: the time format of the ledger.

@@ -41,7 +41,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, month_start, split_ladder_name
 
-# the number of ladders that a message lists
+# the maximum number of ladders that a message lists
 LADDERS_LISTED = 20
 
 
@@ -109,7 +109,7 @@ class LadderRow(Result):
 
     `months` has the number of games in each of the last 24 months, up to the month of the last game; months before the
     first game are left out. It is empty for lists of months and years. `has_running_points` is False if the points are
-    those of a list, which are no sum of changes.
+    those of a list, which are not sums of changes.
     """
 
     ladder: str

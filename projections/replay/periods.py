@@ -74,7 +74,7 @@ class Periods(NamedTuple):
         return int(np.searchsorted(self.end, instant + 1, "right"))
 
     def find_end(self, game: int) -> int:
-        """Return the end of a game's period, or an instant after all periods for the number after the last game."""
+        """Return the end of a game's period; if there is no game with this number, an instant after all periods."""
         return int(self.end[self.of_game[game]]) if game < len(self.of_game) else INSTANT_MAX + 2
 
     def find_first_instant(self, closed: int, default: int | None = None) -> int | None:
