@@ -42,7 +42,7 @@ def test_words_that_people_guess(
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("Wer=plaier", "'Wer=plaier': right of the =, 'plaier' is not the word for a column; did you mean player?"),
+        ("Wer=plaier", "'Wer=plaier': right of the =, 'plaier' is not a word for a column; did you mean player?"),
         ("Wer=plaier", "(known: date, time, game, player, place, score, winner, loser, player 1 to 6,"),
         ("player=Wer", "write the table's own name left of the =: --map 'Wer=player'"),
         ("Wer", "'Wer' is not NAME=VALUE"),

@@ -231,7 +231,7 @@ BAD_PROFILES = {
     "no such column": (
         '[columns]\nWer = "plaier"',
         2,
-        "columns.Wer: 'plaier' is not the word for a column; did you",
+        "columns.Wer: 'plaier' is not a word for a column; did you",
     ),
     "no such value": (
         '[set]\ngmae = "chess"',

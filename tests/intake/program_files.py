@@ -413,9 +413,9 @@ BG_STATS = {
         ],
         notes=[
             "1 game ignored in the statistics of BG Stats, recorded but not rated",
-            "1 game of cooperative games",
+            "1 game played cooperatively",
             "1 game with an anonymous player",
-            "1 game of only one player",
+            "1 game with only one player",
             "1 game without a winner, scores or ranks",
         ],
         options=("--allow-uncounted",),

@@ -65,7 +65,7 @@ SHEETS = {
     ),
     "names alone": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Player 3"], [D22, "anna", "ben", "cleo"]], "unclear-layout",
-        "no column says who won; if the players are in the order of their places, Player 1 first",
+        "no column says who won; if each row lists its players by place, Player 1 first",
         options=("--layout", "places"),
     ),
     "sets that contradict their result": RefusedSheet(

@@ -121,7 +121,7 @@ def _read_guarded(reader: Reader, opened: Opened, options: TableOptions) -> Iter
     try:
         for entry in reader.read(opened, options):
             if entry is not None and not isinstance(entry, str | TableRead | ReadAs | TableOptions):
-                for defect in _list_defects(entry):
+                if (defect := next(_list_defects(entry), None)) is not None:
                     raise Refused("bad-reader", f"the reader {reader.name} yielded {defect}")
                 last_line = entry[0]
             yield entry

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -37,11 +37,11 @@ class _Side(NamedTuple):
     rank: int
 
 
-class _Export:
-    """Converts the plays of an export to events, and counts the plays that it leaves out."""
+class _PlayConverter:
+    """A converter of the plays of an export to events. It counts the plays that it treats specially."""
 
     def __init__(self, data: dict[str, Any], options: TableOptions) -> None:
-        self.omitted = OmittedGames()
+        self.special_games = SpecialGames()
         self._games, self._players = _index_by_id(data, "games"), _index_by_id(data, "players")
         self._common, self._options = CommonMembers.read(options), options
 
@@ -54,14 +54,14 @@ class _Export:
             message = f"gameRefId {quote(play.get('gameRefId'))} is not a game of the export; export the plays again"
             raise Refused("bad-value", f"play {play['uuid']}: {message}")
         if game.get("cooperative") is True:
-            self.omitted.add("of cooperative games")
+            self.special_games.add("played cooperatively")
             return None
         sides = self._read_sides(play)
         if sides is None:
             return None
         participants = _build_participants(sides, is_low=game.get("highestWins") is False)
         if participants is None:
-            self.omitted.add("without a winner, scores or ranks")
+            self.special_games.add("without a winner, scores or ranks")
             return None
         is_scored = all("score" in participant for participant in participants)
         data = {
@@ -74,7 +74,7 @@ class _Export:
             data["score_order"] = "low"
         if play.get("ignored") is True:
             data["rated"] = False
-            self.omitted.add("ignored in the statistics of BG Stats", "recorded but not rated")
+            self.special_games.add("ignored in the statistics of BG Stats", "recorded but not rated")
         occurred_at = self._common.occurred_at
         if occurred_at is None:
             if not isinstance(play.get("playDate"), str):
@@ -95,7 +95,7 @@ class _Export:
                 message = f"playerRefId {quote(entry.get('playerRefId'))} is not a player of the export"
                 raise Refused("bad-value", f"play {play['uuid']}: {message}; export the plays again")
             if player.get("isAnonymous") is True and name not in self._options.aliases:
-                self.omitted.add("with an anonymous player, unless --aliases says who it is")
+                self.special_games.add("with an anonymous player", "left out unless --aliases names the player")
                 return None
             team, rank = entry.get("team"), entry.get("rank")
             players.append(
@@ -108,7 +108,7 @@ class _Export:
                 )
             )
         if len(players) < 2:
-            self.omitted.add("of only one player")
+            self.special_games.add("with only one player")
             return None
         if play.get("usesTeams") is True:
             return self._join_teams(players)
@@ -117,13 +117,13 @@ class _Export:
     def _join_teams(self, players: list[_Side]) -> list[_Side] | None:
         """Return the teams of a play, or None if the play is left out."""
         if any(player.team is None for player in players):
-            self.omitted.add("with teams, but a player without a team")
+            self.special_games.add("with teams, but a player without a team")
             return None
         teams = dict[str | None, list[_Side]]()
         for player in players:
             teams.setdefault(player.team, []).append(player)
         if len(teams) < 2:
-            self.omitted.add("of cooperative games")
+            self.special_games.add("played cooperatively")
             return None
         return [
             _Side(
@@ -164,8 +164,8 @@ def _parse_score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
 def _build_participants(sides: list[_Side], is_low: bool) -> list[dict[str, Any]] | None:
     """Build the participants of a game; return None if ranks, winners and scores are missing.
 
-    Ranks determine the places, or else winners and then scores. Scores that contradict the places are dropped, because
-    then the players chose by hand a winner who has fewer points.
+    Ranks determine the places, or else winners and then scores. Scores that contradict the places are dropped,
+    because the players then chose the winner by hand.
     """
     # negated unless low scores win, so that the lower number is always better
     scores = [side.score if is_low else -side.score for side in sides if side.score is not None]
@@ -212,16 +212,16 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     if options.on_columns is not None:
         options.on_columns(COLUMNS)
     yield ReadAs("read as an export of BG Stats; line numbers count its plays")
-    export = _Export(data, options)
+    converter = _PlayConverter(data, options)
     for number, play in enumerate(plays, 1):
         try:
-            event = export.convert_play(play)
+            event = converter.convert_play(play)
         except Refused as problem:
             yield number, problem, play, None
             continue
         if event is not None:
             yield number, event, play, None
-    yield from export.omitted.describe()
+    yield from converter.special_games.describe()
 
 
 def _is_bg_stats(name: str, start: bytes) -> bool:

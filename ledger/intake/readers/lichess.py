@@ -14,7 +14,7 @@ from typing import Any
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, SECOND_CAME
 from ratings_ledger.ledger.intake.json_lines import number_lines
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -32,11 +32,11 @@ _FORFEIT_STATUSES = frozenset({"noStart", "cheat"})
 _MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
 
 
-class _LichessFile:
-    """Converts the games of a file to events, and counts the games that it leaves out."""
+class _GameConverter:
+    """A converter of the games of a file to events. It counts the games that it treats specially."""
 
     def __init__(self, options: TableOptions) -> None:
-        self.omitted = OmittedGames()
+        self.special_games = SpecialGames()
         self._common = CommonMembers.read(options)
 
     def convert_game(self, line: bytes) -> dict[str, Any] | None:
@@ -44,7 +44,7 @@ class _LichessFile:
         game = _parse_game(line)
         status, winner = game.get("status"), game.get("winner")
         if status in _UNFINISHED:
-            self.omitted.add("aborted or unfinished")
+            self.special_games.add("aborted or unfinished")
             return None
         game_id = game.get("id")
         if not isinstance(game_id, str) or not _ID.fullmatch(game_id):
@@ -53,7 +53,7 @@ class _LichessFile:
             )
         names = [_read_player_name(game, colour) for colour in ("white", "black")]
         if None in names:
-            self.omitted.add("with the computer or a player without an account")
+            self.special_games.add("with the computer or a player without an account")
             return None
         if (
             winner not in _PLACES
@@ -73,7 +73,7 @@ class _LichessFile:
             data["extra"] = {FORFEIT: _FORFEITS[winner]}
         if game.get("rated") is not True:
             data["rated"] = False
-            self.omitted.add("marked as casual", "recorded but not rated")
+            self.special_games.add("marked as casual", "recorded but not rated")
         at = self._common.occurred_at or _parse_start(game)
         return {"type": "game.recorded", "occurred_at": at, "data": data}
 
@@ -116,7 +116,7 @@ def _parse_start(game: dict[str, Any]) -> str:
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    file = _LichessFile(options)
+    converter = _GameConverter(options)
     if options.on_columns is not None:
         options.on_columns(COLUMNS)
     yield ReadAs("read as games of Lichess (NDJSON)")
@@ -124,13 +124,13 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
         try:
             if isinstance(line, Refused):
                 raise line
-            event = file.convert_game(line)
+            event = converter.convert_game(line)
         except Refused as problem:
             yield number, problem, _decode_source(line), None
             continue
         if event is not None:
             yield number, event, _decode_source(line), None
-    yield from file.omitted.describe()
+    yield from converter.special_games.describe()
 
 
 def _decode_source(line: bytes | Refused) -> str | None:

@@ -1,4 +1,4 @@
-"""Code that the readers of other programs' files share: members set for all games, and counts of omitted games."""
+"""Code that the readers of other programs' files share: members set for all games, and counts of special games."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,22 +26,22 @@ class CommonMembers(NamedTuple):
         return cls(read_members(members), None if at is None else normalise_instant(at, options.zone))
 
 
-class OmittedGames:
-    """A counter of games that are left out, or otherwise treated specially, for one report at the end."""
+class SpecialGames:
+    """A counter of games that are left out or otherwise treated specially, for a report at the end of a file."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, reason: str, outcome: str = "left out") -> None:
-        """Count a game that was left out, or treated as `outcome` says, for a reason."""
+        """Count a game, given why it is special and what happens to it."""
         self._counts[reason, outcome] += 1
 
     def describe(self) -> Iterator[str]:
         """Yield a sentence about the games of each reason and outcome.
 
-        >>> omitted = OmittedGames()
-        >>> omitted.add("without a result")
-        >>> [*omitted.describe()]
+        >>> games = SpecialGames()
+        >>> games.add("without a result")
+        >>> [*games.describe()]
         ['1 game without a result, left out']
         """
         for (reason, outcome), number in self._counts.items():

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, PLACES, SECOND_CAME
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -68,7 +68,13 @@ SITES = (b"lichess.org/", b"chess.com")
 
 
 class TaggedGame(NamedTuple):
-    """The tags of a game: the number of their first line, values by name, the text, and a text that is not a tag."""
+    """The tags of a game.
+
+    line: the number of their first line
+    tags: their values by name
+    text: the lines of the tags
+    bad:  a text among the tags that is not a tag
+    """
 
     line: int
     tags: dict[str, str]
@@ -207,11 +213,11 @@ def _find_end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | 
     return len(buffer) if is_last else None
 
 
-class _PgnFile:
-    """Converts the games of a file to events, and counts the games that it leaves out."""
+class _GameConverter:
+    """A converter of the games of a file to events. It counts the games that it treats specially."""
 
     def __init__(self, options: TableOptions) -> None:
-        self.omitted = OmittedGames()
+        self.special_games = SpecialGames()
         self.variants = Counter[str]()
         self._encoding = options.encoding
         self._zone, self._common = options.zone, CommonMembers.read(options)
@@ -230,10 +236,10 @@ class _PgnFile:
                 except UnicodeDecodeError:
                     pass
                 else:
-                    self.omitted.add("with letters that are not UTF-8", "read as Windows-1252")
+                    self.special_games.add("with letters that are not UTF-8", "read as Windows-1252")
                     return text
             byte = raw[problem.start]
-            message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is not a letter in {self._encoding or 'UTF-8'}"
+            message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is not valid {self._encoding or 'UTF-8'}"
             raise Refused("bad-utf8", f"{message}; name the encoding with --encoding") from None
 
     def convert_game(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
@@ -253,12 +259,12 @@ class _PgnFile:
             # these games get numbers, too, so that later games keep theirs once the result is known
             with suppress(Refused):
                 _ = address or self._number_game(tags)
-            self.omitted.add("without a result (*)")
+            self.special_games.add("without a result (*)")
             return None
         game_id = address or self._number_game(tags)
         white, black = _read_player_name(tags, "White"), _read_player_name(tags, "Black")
         if white.startswith(_COMPUTER) or black.startswith(_COMPUTER):
-            self.omitted.add("against the computer")
+            self.special_games.add("against the computer")
             return None
         forfeit = _FORFEITS.get(result)
         places = PLACES[forfeit] if forfeit else _RESULTS.get(result)
@@ -278,7 +284,7 @@ class _PgnFile:
             data["extra"] = {FORFEIT: forfeit}
         if tags.get("Event", "")[:6].casefold() == "casual":
             data["rated"] = False
-            self.omitted.add('of an Event "Casual ..."', "recorded but not rated")
+            self.special_games.add('of an Event "Casual ..."', "recorded but not rated")
         occurred_at = self._common.occurred_at or _read_end_time(tags, self._zone)
         return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}, address is not None
 
@@ -345,14 +351,14 @@ def _find_address(tags: dict[str, str]) -> str | None:
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    file = _PgnFile(options)
+    converter = _GameConverter(options)
     is_numbered: bool | None = None
-    for game in read_games(opened.content, file.decode):
+    for game in read_games(opened.content, converter.decode):
         if not isinstance(game, TaggedGame):
             yield game[0], game[1], None, None
             continue
         try:
-            converted = file.convert_game(game)
+            converted = converter.convert_game(game)
         except Refused as problem:
             yield game.line, problem, _decode_source(game), None
             continue
@@ -366,9 +372,9 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
             example = f"; games without an address are numbered by day, such as {event['data']['game_id']}"
             yield ReadAs(f"read as PGN{example if is_numbered else ''}", is_numbered)
         yield game.line, event, _decode_source(game), None
-    yield from file.omitted.describe()
-    if file.variants:
-        listed = ", ".join(f"{variant} ({number:,})" for variant, number in file.variants.most_common())
+    yield from converter.special_games.describe()
+    if converter.variants:
+        listed = ", ".join(f"{variant} ({number:,})" for variant, number in converter.variants.most_common())
         yield f"variants other than Standard: {listed}"
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, SECOND_CAME
-from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, OmittedGames
+from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.intake.tables.table_games import make_slug
@@ -102,7 +102,7 @@ class _Tournament:
         return f"{label}-{'-'.join(day.groups())}" if day else label
 
     @property
-    def rounds(self) -> int:
+    def round_count(self) -> int:
         """Return the number of rounds in the players' lines."""
         return max((len(player.rounds) for player in self.players.values()), default=0)
 
@@ -127,8 +127,8 @@ class _Tournament:
         """Raise `Refused` (bad-value) if players have results of more rounds than the report states."""
         line, text = self._header_lines.get(NUMBER_OF_ROUNDS, (0, ""))
         stated = text[3:].strip()
-        if stated.isdecimal() and self.rounds > int(stated):
-            message = f"line {line} states {int(stated)} rounds, but players have results of {self.rounds} rounds"
+        if stated.isdecimal() and self.round_count > int(stated):
+            message = f"line {line} states {int(stated)} rounds, but players have results of {self.round_count} rounds"
             raise Refused("bad-value", f"{message}; correct line {line}")
 
 
@@ -149,11 +149,11 @@ def _parse_rounds(line: str) -> Iterator[_RoundEntry | None]:
             yield _RoundEntry(int(opponent or 0), colour, result.strip())
 
 
-class _TrfFile:
-    """Converts the games of a report to events, and counts the games that it leaves out."""
+class _GameConverter:
+    """A converter of the games of a report to events. It counts the games that it treats specially."""
 
     def __init__(self, tournament: _Tournament, options: TableOptions) -> None:
-        self.omitted = OmittedGames()
+        self.special_games = SpecialGames()
         self._tournament = tournament
         self._common, self._zone = CommonMembers.read(options), options.zone
 
@@ -166,7 +166,7 @@ class _TrfFile:
             if entry is None:
                 continue
             if entry.opponent == 0:
-                self.omitted.add("without an opponent (byes)")
+                self.special_games.add("without an opponent (byes)")
                 continue
             try:
                 opponent_entry = self._find_opponent_entry(number, start, entry)
@@ -206,7 +206,7 @@ class _TrfFile:
                 f"round {number + 1}: the results contradict each other: {statements}; correct the wrong line",
             )
         if not entry.result:
-            self.omitted.add("without a result")
+            self.special_games.add("without a result")
             return None
         return opponent_entry
 
@@ -231,7 +231,7 @@ class _TrfFile:
             data["extra"] = {FORFEIT: NEITHER_CAME if is_double_forfeit else _FORFEITS[result]}
         if result in _SHORT_GAMES:
             data["rated"] = False
-            self.omitted.add("of less than a move (W, D, L)", "recorded but not rated")
+            self.special_games.add("of less than a move (W, D, L)", "recorded but not rated")
         occurred_at = self._common.occurred_at or normalise_instant(self._tournament.find_day(number), self._zone)
         return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
@@ -254,11 +254,11 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     for line, problem in tournament.problems:
         yield line, problem, None, None
     tournament.check_rounds()
-    file = _TrfFile(tournament, options)
+    converter = _GameConverter(tournament, options)
     # results against a player with an invalid line would only repeat the problem
-    for number in range(tournament.rounds if not tournament.problems else 0):
-        yield from file.convert_round(number)
-    yield from file.omitted.describe()
+    for number in range(tournament.round_count if not tournament.problems else 0):
+        yield from converter.convert_round(number)
+    yield from converter.special_games.describe()
 
 
 def _decode(content: bytes, encoding: str | None) -> str:

@@ -34,8 +34,8 @@ GAME_COLUMNS = (
     "score_order",
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces", "team", "club", "home")
-# the words for columns that messages list, each with the meaning of such a column
-_WORDS = {
+# the words that messages list for columns; each with its meaning, or one of its meanings
+_COLUMN_WORDS = {
     "date": "occurred_at", "time": "time", "game": "game", "player": "player", "place": "place", "score": "score",
     "winner": "winner", "loser": "loser", "player 1 to 6": "first player", "score 1 to 6": "first score",
     "result": "their result", "sets": "sets", "set 1 to 9": "set 1", "1st, 2nd ...": "1st", "game_id": "game_id",
@@ -66,8 +66,8 @@ Cells = dict[str, str]
 
 
 def list_column_words(accepts: Callable[[str], bool] = lambda meaning: True) -> str:
-    """List the words for the columns that a layout can hold."""
-    return ", ".join(word for word, meaning in _WORDS.items() if accepts(meaning))
+    """List the words for the columns with meanings that `accepts` allows."""
+    return ", ".join(word for word, meaning in _COLUMN_WORDS.items() if accepts(meaning))
 
 
 class CsvColumns(NamedTuple):
@@ -105,8 +105,8 @@ class TableOptions(NamedTuple):
     answered_names: the names whose aliases come from answers to questions
     columns:      the same as `renamed`, but from a profile; the table may lack these columns
     profile:      the name of the profile
-    forfeits:     whether forfeits are rated
-    others:       the places of those who did not win, if only the winner is known
+    forfeits:     "rated" if forfeits are rated
+    others:       "tied" if the players other than the winner tie when only the winner is known
     games:        the games that published rulesets score
     team_columns: the columns whose names say that they contain partners
     required:     the required columns; fewer if the games are already recorded
@@ -293,7 +293,7 @@ def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
 
 def _explain_misplaced_column(where: str, name: str, ours: str, accepts: Callable[[str], bool]) -> Refused:
     """Build the refusal of a meaning that the layout does not have; `where` names the option or the profile."""
-    word = next((word for word, meaning in _WORDS.items() if meaning == ours), ours)
+    word = next((word for word, meaning in _COLUMN_WORDS.items() if meaning == ours), ours)
     ours = re.split(" to |,", word)[0]
     message = f"right of the =, {quote(ours)} is not a column of this layout"
     return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {list_column_words(accepts)})")
@@ -320,7 +320,7 @@ def _advise_dropping(unknown: Sequence[str]) -> str:
 
 
 def quote_for_shell(argument: str) -> str:
-    """Put an argument of a command in single quotation marks, also if it contains one.
+    """Quote an argument of a command for a shell, with single quotation marks even where it needs none.
 
     >>> print(quote_for_shell("Fee="), quote_for_shell("Anna's fee="))
     'Fee=' 'Anna'"'"'s fee='
@@ -413,12 +413,12 @@ def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
 # the rows of a table have few different sets of columns
 @lru_cache(maxsize=1_024)
 def _select_converted(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns whose cells are converted to values other than texts."""
+    """Return the columns whose cells are converted, or become members of `numbers` or `extra`."""
     return tuple(name for name in names if name in CONVERTED_COLUMNS or name.startswith((NUMBERS, EXTRA)))
 
 
 def normalise_instant(text: str, zone: str | None) -> str:
-    """Return a time in UTC as events write it. Raises `Refused` if a time without an offset is invalid in the zone."""
+    """Return a time in UTC as events write it. Raises `Refused` for an invalid time, unless it ends with Z."""
     # a time with Z needs no zone; it is validated with the event
     return text if text.endswith("Z") else _convert_local_time(text, zone)
 
@@ -475,6 +475,7 @@ def convert_decimal_comma(name: str, text: str) -> str:
     if is_doubtful(text):
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
+        # a fourth digit if there are three, because 1.234 could be a whole number, too
         fraction = f" or {whole}.{digits}{'0' * (len(digits) == 3)}" if len(parts) == 1 else ""
         message = f"could be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
         raise Refused("bad-decimal", f"{name}: {quote(text)} {message}")

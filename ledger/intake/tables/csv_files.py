@@ -63,7 +63,9 @@ _NON_ASCII_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
 
 
 def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
-    """Convert a file to UTF-8 with line feeds.
+    """Convert a file to UTF-8, and the line ends of old Macs to line feeds.
+
+    A file of `START_BYTES` or more is read unchanged, unless its encoding is named or has a mark.
 
     Returns the converted file, the original encoding, and a sentence about the encoding if it was recognised and is not
     UTF-8, else an empty text. A UTF-8 file with some invalid bytes keeps them, so that messages can name their lines.
@@ -82,7 +84,8 @@ def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], s
     except UnicodeDecodeError:
         if (text := _decode_western(start)) is not None:
             examples = ", ".join(dict.fromkeys(word[0] for word in islice(_NON_ASCII_WORD.finditer(text), 3)))
-            message = f"read as {WESTERN} (Western Europe), such as {examples}; --encoding names another"
+            advice = "if these letters are wrong, pass --encoding"
+            message = f"read as {WESTERN} (Western Europe), such as {examples}; {advice}"
             return _end_lines_with_feeds(text.encode()), WESTERN, message
     return _end_lines_with_feeds(start), UTF8, ""
 
@@ -95,7 +98,7 @@ def _end_lines_with_feeds(content: bytes) -> IO[bytes]:
 
 
 def _decode(raw: bytes, encoding: str) -> str:
-    """Decode a file in a named encoding. Raises `Refused` (bad-utf8), with the line, if it is in another encoding."""
+    """Decode a file in a named encoding. Raises `Refused` (bad-utf8) if it is too large or in another encoding."""
     if len(raw) > RECODED_BYTES_MAX:
         message = f"{encoding} is read only in files of up to {RECODED_BYTES_MAX:,} bytes; save this file as UTF-8"
         raise Refused("bad-utf8", message)

@@ -163,7 +163,7 @@ def fold_word(name: str) -> str:
 def find_meaning(name: str) -> str | None:
     """Return the meaning of a column according to its name, or None if the name is unknown."""
     plain = " ".join(name.split()).casefold()
-    # in a row per game, home is the first of two players
+    # a column called home contains the first of two players, so its name is not read as the member `home`
     if (plain in (*GAME_COLUMNS, *PLAYER_COLUMNS) and plain not in _MEANINGS) or is_number(plain):
         return plain
     word = fold_word(name)
@@ -184,7 +184,7 @@ def find_meaning(name: str) -> str | None:
 
 
 def _find_combined_meaning(names: list[str]) -> str | None:
-    """Return the meaning of a column that was combined of the columns with these names, or None."""
+    """Return the meaning of a column that was combined from columns with these names, or None."""
     if len(names) == 2 and is_first_name(names[0]) and (is_last_name(names[1]) or find_meaning(names[1]) == "player"):
         return "player"
     sides = {partner[0] if (partner := find_partner(name)) is not None else find_meaning(name) for name in names}
@@ -258,7 +258,7 @@ def parse_meaning(text: str) -> str:
         return plain
     if (meaning := find_meaning(plain)) is None:
         hint = did_you_mean(plain, [*_SUGGESTIONS, *GAME_COLUMNS, *PLAYER_COLUMNS])
-        raise Refused("bad-value", f"{quote(text)} is not the word for a column{hint} (known: {list_column_words()})")
+        raise Refused("bad-value", f"{quote(text)} is not a word for a column{hint} (known: {list_column_words()})")
     return meaning
 
 

@@ -63,7 +63,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
 )
 from ratings_ledger.ledger.intake.tables.other_tables import explain_other_table
 from ratings_ledger.ledger.intake.tables.partners import PARTNER_SEPARATORS, split_team_cell
-from ratings_ledger.ledger.intake.tables.similar_rows import has_similar_games, read_similar_games
+from ratings_ledger.ledger.intake.tables.similar_rows import can_compose_games, read_similar_games
 from ratings_ledger.ledger.intake.tables.table_games import (
     ReadGame,
     blank_dashes,
@@ -299,7 +299,7 @@ def _read_games(
         rows = ((line, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for line, cells in rows)
     if table_read.is_numbered:
         rows = number_games(rows, layout)
-    if table_read.is_numbered and has_similar_games(layout, header):
+    if table_read.is_numbered and can_compose_games(layout, header):
         games = read_similar_games(rows, layout, view, columns, options)
     else:
         rewritten = iter(layout.read(rows, view, options))
@@ -467,8 +467,8 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
     other_options = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in folded_names}
     options = options._replace(renamed=renamed | other_options, required=required)
     header, problems = resolve_columns(names, options, layout.accepts, implied)
-    row_count = _find_row_count(names, body, layout)
-    return [None if column == row_count else ours for column, ours in enumerate(header)], problems
+    row_number_column = _find_row_number_column(names, body, layout)
+    return [None if column == row_number_column else ours for column, ours in enumerate(header)], problems
 
 
 def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
@@ -494,10 +494,10 @@ def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[s
     return left_out
 
 
-def _find_row_count(names: list[str], body: Rows, layout: Layout) -> int | None:
-    """Return the index of the unnamed column in which a program counted the rows, or None.
+def _find_row_number_column(names: list[str], body: Rows, layout: Layout) -> int | None:
+    """Return the index of an unnamed column in which a program numbered the rows, or None.
 
-    If each player has a row, a count from 1 is not recognised, because it may be the places.
+    If each player has a row, numbers from 1 are not recognised, because they may be the places.
     """
     for column in (column for column, name in enumerate(names) if not name):
         texts = [read_cell(row, column) for _, row in body]
@@ -554,12 +554,12 @@ def _separate_remarks(
 
 
 def _is_remark(filled: list[str]) -> bool:
-    """Tell whether no cell seems to contain a date and the rest of a game; with a wrong delimiter, one does."""
+    """Tell whether no cell seems to contain a whole game, which happens if the delimiter is wrong."""
     return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_date_alone(text) for text in filled)
 
 
 def _names_player(row: list[str], header: Header) -> bool:
-    """Tell whether a row has a player; in players' own columns, a text in a row without a date is a remark."""
+    """Tell whether a row has a player. In a row without a date, only a number counts in the column of one player."""
     for column, name in enumerate(header):
         if name and (text := read_cell(row, column)):
             if is_place(name) or name in SIDE_COLUMNS:

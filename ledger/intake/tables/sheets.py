@@ -1,7 +1,7 @@
 """Read the sheets of spreadsheet files (.xlsx, .ods) as rows of text.
 
 python-calamine reads the values of the cells; `sheet_markup` reads the rest, such as errors and hidden rows. Both run
-in another process with limits on memory and time, because a malicious file may exhaust them.
+in another process with limits on memory and time, because a malicious file may need too much of either.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class _Templates:
         self._templates: dict[tuple[Any, ...], _Template] = {}
 
     def compose(self, line: int, cells: Cells) -> ReadGame | None:
-        """Compose the game of a row from the template of similar rows; return None if there is no template."""
+        """Compose the game of a row from the template of similar rows; return None if that is impossible."""
         template = self._templates.get(self._build_key(cells))
         if template is None or not self._has_single_players(cells, template.sides):
             return None
@@ -64,7 +64,7 @@ class _Templates:
         return line, {"type": "game.recorded", "occurred_at": at, "data": data}, rows, cells["game_id"]
 
     def add(self, cells: Cells, game: ReadGame) -> None:
-        """Add the game of a row as a template, unless it was refused or has partners."""
+        """Add the game of a row as a template, unless it was refused, has partners, or there are too many templates."""
         _, event, rows, _ = game
         if isinstance(event, Refused) or len(self._templates) >= TEMPLATES_MAX:
             return
@@ -96,6 +96,6 @@ def read_similar_games(
         yield game
 
 
-def has_similar_games(layout: Layout, header: Header) -> bool:
-    """Tell whether rows are games between sides, and the outcome of a row does not depend on the names in it."""
+def can_compose_games(layout: Layout, header: Header) -> bool:
+    """Tell whether games can be composed: rows are games between sides, and names do not affect outcomes."""
     return bool(layout.sides) and (WINNER not in header or layout.sides == (WINNER, LOSER))

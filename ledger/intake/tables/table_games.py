@@ -45,23 +45,24 @@ from ratings_ledger.ledger.intake.tables.partners import refuse_tied_partners, s
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.validation.names import is_dash
 
-LENGTH_MAX = 64
+SLUG_LENGTH_MAX = 64
 # Latin letters that do not decompose into a letter and an accent
 _LATIN = str.maketrans({"æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
-_MARKS = re.compile(r"[\W_]+")
+_SEPARATORS = re.compile(r"[\W_]+")
 
 
 @lru_cache(maxsize=1_024)  # most games of a table are the same
 def make_slug(name: str) -> str:
-    """Return the name of a kind of game in lower case, with hyphens and without accents. Raises `Refused` (bad-slug).
+    """Return the slug of a game's name: in lower case, with hyphens, without accents. Raises `Refused` (bad-slug).
 
     >>> make_slug("Settlers of Catan"), make_slug("¡Sí, Señor!")
     ('settlers-of-catan', 'si-senor')
     """
     decomposed = unicodedata.normalize("NFKD", name.casefold().translate(_LATIN))
-    slug = _MARKS.sub("-", "".join(letter for letter in decomposed if not unicodedata.combining(letter))).strip("-")
-    if not slug or not slug.isascii() or len(slug) > LENGTH_MAX:
-        limit = f"at most {LENGTH_MAX} characters" if slug.isascii() and slug else "letters a to z"
+    plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    slug = _SEPARATORS.sub("-", plain).strip("-")
+    if not slug or not slug.isascii() or len(slug) > SLUG_LENGTH_MAX:
+        limit = f"at most {SLUG_LENGTH_MAX} characters" if slug.isascii() and slug else "letters a to z"
         raise Refused("bad-slug", f"game: {quote(name)} is not a name like blue-max; write one with {limit}")
     return slug
 
@@ -85,8 +86,9 @@ def apply_slug(event: Any, slugs: dict[str, str]) -> Any:
 
 ROWS_MAX = 4_096
 TIE = "="
-_NAMES = ("player", "replaces", LOSER, *SIDES)
-_ODD = re.compile("[\udc80-\udcff\n\r]")
+_NAME_COLUMNS = ("player", "replaces", LOSER, *SIDES)
+# characters of cells that are refused: bytes that are not UTF-8, and line breaks
+_INVALID = re.compile("[\udc80-\udcff\n\r]")
 # (line, event or its refusal, rows from which it was read, game id if several rows may belong to the game)
 ReadGame = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
@@ -107,7 +109,7 @@ def read_row_games(
 
 
 def read_plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
-    """Return the cells of rows by column, or None unless each column has a name and each cell a trimmed text.
+    """Return the cells of rows by column if they need no cleaning or checks; else None.
 
     Several rows together take half the time of single rows.
     """
@@ -118,7 +120,7 @@ def read_plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] |
         return None
     if None in header or "" in header or {*map(len, rows)} != {len(header)}:
         return None
-    return [dict(zip(header, row, strict=True)) for row in rows]  # type: ignore[arg-type]  # no name is None
+    return [dict(zip(header, row, strict=True)) for row in rows]  # type: ignore[arg-type]  # all names are texts
 
 
 def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
@@ -129,9 +131,9 @@ def read_row_cells(row: list[str], header: Header) -> Cells | Refused:
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         message = f"the row has {len(row)} cells, but the header only {len(header)}; delete the additional cells"
         return Refused("row-length", message)
-    is_odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
+    may_be_invalid = (not text.isprintable() and _INVALID.search(text)) or may_hold_errors(text)
     cells = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
-    if "" not in cells and not is_odd:
+    if "" not in cells and not may_be_invalid:
         return cells
     for column, (name, text) in enumerate(zip(header, map(str.strip, row), strict=False)):
         if not text or name is None:
@@ -157,7 +159,7 @@ def find_name_columns(header: Header) -> tuple[int, ...]:
 
 
 def _names_players(name: str) -> bool:
-    return name in _NAMES or is_place(name) or name.startswith(PLAYER_PREFIX)
+    return name in _NAME_COLUMNS or is_place(name) or name.startswith(PLAYER_PREFIX)
 
 
 def has_dashes(rows: Sequence[list[str]], columns: Iterable[int]) -> bool:
@@ -238,17 +240,17 @@ def _read_long_games(
             yield line, problem, source, None if is_row_whole else last_id
             unreadable = None if is_row_whole else line
             continue
-        games = [cells for _, cells in numbered if isinstance(cells, dict)]
+        game_rows = [cells for _, cells in numbered if isinstance(cells, dict)]
         if unreadable is not None:
             # ... or to the next game
             message = f"the unreadable row in line {unreadable} may belong to this game; correct that row"
-            yield line, Refused("game-incomplete", message), games, key
+            yield line, Refused("game-incomplete", message), game_rows, key
         elif len(numbered) > ROWS_MAX:
             message = f"more than {ROWS_MAX:,} rows have the game_id {quote(key)}; give each game an id of its own"
             yield line, Refused("record-too-large", message), None, key
         else:
             event = _read_long_game(numbered, columns, options)
-            yield (isinstance(event, Refused) and event.line) or line, event, games, key
+            yield (isinstance(event, Refused) and event.line) or line, event, game_rows, key
         last_id, unreadable = key, None
 
 

@@ -1,7 +1,7 @@
 """Define layouts: each recognises a form of table, and rewrites its rows in the usual form.
 
-The usual form is a row per player, or a row per game with a column per place. Each layout has a module of its own in
-this package; its examples are tests.
+The usual form is a row per player, or a row per game with a column per place. Modules of
+this package define the layouts; the examples of each layout are tests.
 """
 
 from __future__ import annotations

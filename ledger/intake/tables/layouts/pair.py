@@ -19,7 +19,7 @@ from ratings_ledger.ledger.rejections import Refused
 
 
 def read_player_as_first(meanings: Collection[str | None]) -> Mapping[str, str]:
-    """Read a column Player as the first of two players, if no other column is."""
+    """Map a column Player to the first of two players, unless another column has that meaning."""
     return {"player": FIRST} if FIRST not in meanings else {}
 
 
@@ -39,8 +39,8 @@ def _matches(view: TableView) -> bool:
 def refuse_without_result(view: TableView) -> None:
     """Raise `Refused` (unclear-layout) for a table in which no column says who won."""
     first = view.find_name(FIRST) if FIRST in view.meanings else view.find_name("player")
-    message = f"no column says who won; if the players are in the order of their places, {first} first, pass"
-    advice = "--layout places, else add a column Winner or Result, or Score 1 and Score 2"
+    message = f"no column says who won; if each row lists its players by place, {first} first, pass"
+    advice = "--layout places; otherwise add a column Winner or Result, or the columns Score 1 and Score 2"
     raise Refused("unclear-layout", f"{message} {advice}", view.header_line)
 
 

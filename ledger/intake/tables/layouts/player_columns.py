@@ -1,4 +1,4 @@
-"""A row for each game, with a column for each player that has their place or score.
+"""A row for each game, with a column for each player, which contains the player's place or score.
 
 Date        anna  ben  cleo        Date        anna  ben  cleo
 2024-11-22  1     3    2           2024-11-22  10    7    8

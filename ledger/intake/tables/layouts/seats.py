@@ -1,4 +1,4 @@
-"""A row for each game of up to six players, with a name and a score for each.
+"""A row for each game of up to six players, with the name and the score of each player.
 
 Date        Player 1  Score 1  Player 2  Score 2  Player 3  Score 3
 2024-11-22  anna      10       ben       7        cleo      8
