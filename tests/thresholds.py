@@ -14,7 +14,7 @@ THRESHOLDS = {
     "segments_open": ["projections.facts.column_cache.SEGMENTS_MAX"],
     "verified_events": ["ledger.verification.PART_EVENTS"],
     # replay
-    "traced_games": ["projections.replay.trace_cache.TRACED_GAMES"],
+    "traced_games": ["projections.replay.trace_cache.CACHED_GAMES_MIN"],
     "continued_part": ["projections.replay.continuation.GAMES_PER_REPLAYED_GAME"],
     "sorted_slots": ["projections.replay.trace.SORT_CHUNK_SLOTS"],
     "compiled_games": ["projections.compiling.COMPILED_GAMES"],

@@ -1,4 +1,4 @@
-"""Find the states of players before one game: the states after their previous games, brought forward to its day.
+"""Find the states of players before one game: the states after their previous games, brought forward to the day.
 
 The replay loop does this for all games of a ladder. This module does it for a single game, to explain, try or predict
 the game.
@@ -30,7 +30,7 @@ class GameDay(NamedTuple):
 class Arrival(NamedTuple):
     """A player's state and history before a game.
 
-    stored:       the state after the previous game
+    stored:       the state after the previous game; for a new player, the starting state
     state:        the state that the rule gets: `stored`, brought forward to a new season and to the day of the game
     is_new:       whether the player joins the ladder with this game
     games_before: the player's number of earlier games on the ladder

@@ -218,7 +218,7 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
 
 
 def _classify_slots(stream: Stream) -> Any:
-    """Return the classified place at every slot of a stream; 0 if its rules do not read places."""
+    """Return the classified place at every slot of a stream; 0 unless all its rules read places."""
     if all("place" in version.rule.columns for version in stream.versions):
         return np.array(list_classified_places(stream), dtype=np.int64)
     return np.zeros(len(stream.players), dtype=np.int64)

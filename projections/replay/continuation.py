@@ -1,6 +1,7 @@
 """Continue a trace after new events: replay only from the first game that these events can change.
 
-Points before a game do not depend on later games. After a late game or a correction, only later games are replayed.
+Points before a game do not depend on later games. After a late game or a correction, only this game and later
+ones are replayed.
 """
 
 from __future__ import annotations

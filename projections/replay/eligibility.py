@@ -1,7 +1,7 @@
 """Decide which games a ruleset counts, and which of their participants; explain why it does not count others.
 
 Each condition is a function that returns the reason if the condition fails, else None. The loop over all games,
-`select_slots`, gets masks that these functions fill in for every cell, kind of seat, and account tier. Two conditions
+`select_slots`, gets masks of their results for every cell, kind of seat, and account tier. Two conditions
 are written a second time, for arrays: whether enough different persons are left in a game, and whether a ruleset can
 read their numbers and teams.
 """
@@ -358,8 +358,9 @@ def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
 
 
 def explain_no_version(ruleset_id: str, first_day: str | None) -> str:
-    """Return the reason for games before the first version of a ruleset, which applies from `first_day`, if ever.
+    """Return the reason why games before the first version of a ruleset do not count.
 
+    The version applies from `first_day`; None if no version ever applies.
     The reason does not include the day of the game, because notes count the games with equal reasons.
     """
     if first_day is None:
@@ -502,14 +503,14 @@ def _select_in_parts(
                 waiting.append((first, slots_from, ends, task))
                 slots_from += int(counts[part].sum())
             if len(waiting) > 2 or (first is None and waiting):
-                part_row, part_slot, ends, future = waiting.popleft()
+                row_begin, slot_begin, ends, future = waiting.popleft()
                 game_count = future.result()
                 slot_count = int(ends[game_count])
                 offset[games + 1 : games + 1 + game_count] = ends[1 : game_count + 1] + slots
                 for column, target, source, length in (
-                    (row, games, part_row, game_count),
-                    (version, games, part_row, game_count),
-                    (slot, slots, part_slot, slot_count),
+                    (row, games, row_begin, game_count),
+                    (version, games, row_begin, game_count),
+                    (slot, slots, slot_begin, slot_count),
                 ):
                     if target < source:
                         column[target : target + length] = column[source : source + length]

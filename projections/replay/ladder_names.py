@@ -97,5 +97,6 @@ def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
         if member == "players" and bands and value not in bands:
             return f"{quote(value)} is not a band; use one of {', '.join(bands)}{did_you_mean(value, bands)}"
         if not (member == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(member, ".+"), value, re.ASCII):
-            return f"{quote(value)} is not a {member}; the ladders are named {pattern}"
+            requirement = "number of players" if member == "players" else member
+            return f"{quote(value)} is not a {requirement}; the ladders are named {pattern}"
     return None

@@ -374,7 +374,7 @@ def run_ladder(
     game_states, changes: work space for the players of one game: their states before it, and the changes
     gaps:        see `bring_states_forward`
     recorded:    receives the state of each slot's player before the game, by state column; may be empty
-    mints:       receives the points that each game mints; may be empty
+    mints:       receives the points that each game and the new seasons before it mint; may be empty
     adjustment_games, adjustment_players, adjustment_units, are_version_entries: by adjustment, the game that it
                  precedes, its player, its units, and whether it is a version entry
     starting_states_of_adjustments: by state column and adjustment, the state with which a new player joins
@@ -490,7 +490,7 @@ def run_periods(
     period_states, states_after: work space for the players of one period: their states before and after it
     offsets:     work space for the bounds of each player's rows within the period
     gaps, recorded: as in `run_ladder`, but by index of `people`
-    mints:       receives the points that each period mints
+    mints:       receives the points that each period and the new seasons before it mint
     adjustment_periods: by adjustment, the period that it precedes
     """
     width = len(states)

@@ -205,7 +205,10 @@ def fill_in_month(values: Values, by: Sequence[str], month: str) -> Values:
 
 
 def _list_months(facts: Facts, ruleset: Ruleset, selected: SelectedGames) -> list[tuple[int, str]]:
-    """Return the (first instant, name) of each month from the first game to the last, in the ruleset's zone."""
+    """Return the (first instant, name) of each month from the first game to the last, in the ruleset's zone.
+
+    The first month begins at `BEFORE_ALL`.
+    """
     if not len(selected.row):
         return []
     zone = ruleset.time_zone

@@ -368,9 +368,9 @@ def _run_periods(
     slots: PeriodSlots,
     entry_states: Mapping[str, EntryState],
 ) -> Trace | None:
-    """Return the trace of a stream scored by periods; None if a compiled loop reports an error; others raise it.
+    """Return the trace of a stream scored by periods; None if a compiled loop reports an error.
 
-    `make_loop` returns the loop over periods for a version.
+    An interpreted loop raises the error. `make_loop` returns the loop over periods for a version.
     """
     periods, results = slots.periods, slots.results
     width, period_count = stream.width, len(periods.begin)
@@ -495,7 +495,7 @@ def _run_loop(
     keep_history: bool,
     earlier: Trace | None,
 ) -> Trace | None:
-    """Return the trace of a stream, version by version; None if a compiled loop reports an error; others raise it."""
+    """Return the trace of a stream; None if a compiled loop reports an error. An interpreted loop raises the error."""
     known_players, player_count, game_count = len(earlier.points) if earlier else 0, len(stream.names), len(stream.rows)
     width = len(backend.game_arrays[0])
     states, states_before = _zero_rows(width, player_count), _zero_rows(width, len(stream.players) * keep_history)
@@ -590,8 +590,8 @@ def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Seq
     if runs_of_adjustments != sorted(runs_of_adjustments):
         runs_of_adjustments = [min(runs_of_adjustments[index:]) for index in range(len(runs_of_adjustments))]
     stops = [*starts[1:], end]
-    for number, (start, version) in enumerate(sorted_runs):
-        yield _VersionRun(versions[version], start, stops[number], bisect_right(runs_of_adjustments, number))
+    for number, (start, version_index) in enumerate(sorted_runs):
+        yield _VersionRun(versions[version_index], start, stops[number], bisect_right(runs_of_adjustments, number))
 
 
 def _fill_in_units(stream: Stream, units: Sequence[int]) -> list[StreamAdjustment]:

@@ -38,7 +38,7 @@ class RuleFailure(Exception):
 
     ladder:   the name of the ladder or of its ruleset
     row:      the row of the game in the facts; None if no game caused the failure
-    position: the log position of the adjustment that caused the failure; None otherwise
+    position: the log position of the adjustment or version that caused the failure; None if neither did
     """
 
     def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
@@ -54,7 +54,7 @@ class RuleFailure(Exception):
         return f"{self.ladder}: the rule failed{where}: {self}"
 
     def find_position(self, facts: Facts) -> int:
-        """Return the log position of the game or adjustment; 0 if neither caused the failure."""
+        """Return the log position of the game, adjustment or version that caused the failure; 0 without one."""
         return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
@@ -436,7 +436,7 @@ def compute_draw_probability(
 ) -> int:
     """Return the probability that players i and j draw, in units of 2^-32; 0 if the rule has no `draw`.
 
-    Raises `RuleFailure` if the rule fails, or if the probability is too high for the expected score.
+    Raises `RuleFailure` if the rule fails, or if the probability is impossible with the expected score.
     """
     rule = version.rule
     if rule.draw is None:
@@ -445,9 +445,11 @@ def compute_draw_probability(
     try:
         with redirect_output(rule):
             probability = read_integer(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
-        if probability < 0 or not probability < 2 * min(expected, ONE - expected):
+        limit = 2 * min(expected, ONE - expected)
+        if not 0 <= probability < limit:
             raise ContractError(
-                f"draw returned {probability}, which is too high for the expected score from chance, {expected}"
+                f"draw returned {probability}; with the expected score {expected} from chance, it must be at least 0 "
+                f"and less than {limit}"
             )
         return probability
     except RULE_ERRORS as error:

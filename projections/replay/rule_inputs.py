@@ -34,8 +34,8 @@ def read_columns_of_rules(
 ) -> Sequence[Column]:
     """Return the columns that the rules of several versions read, each with a value for each slot.
 
-    The columns are in the order of the rule that reads the most columns. `version_indices` has the index of each game's
-    version.
+    For each game, the columns are in the order of the rule that scores it; columns that only other rules read are -1.
+    `version_indices` has the index of each game's version.
     """
     readings = [version.reading for version in versions]
     distinct_readings = sorted(set(readings), key=lambda reading: len(reading.columns))
@@ -46,12 +46,12 @@ def read_columns_of_rules(
     reading_of_game = reading_of_version[arrays.as_numpy(version_indices)]
     columns: Any = np.full((len(distinct_readings[-1].columns), len(slot)), NONE, dtype=np.int64)
     for index, reading in enumerate(distinct_readings):
-        is_read_by_rule = reading_of_game == index
-        slot_is_read = np.repeat(is_read_by_rule, size)
+        is_game_of_reading = reading_of_game == index
+        is_slot_of_reading = np.repeat(is_game_of_reading, size)
         games_of_reading = GameSlots(
-            *map(arrays.as_column, (row[is_read_by_rule], size[is_read_by_rule], slot[slot_is_read]))
+            *map(arrays.as_column, (row[is_game_of_reading], size[is_game_of_reading], slot[is_slot_of_reading]))
         )
-        columns[: len(reading.columns), slot_is_read] = read_columns(facts, reading, games_of_reading)
+        columns[: len(reading.columns), is_slot_of_reading] = read_columns(facts, reading, games_of_reading)
     result: Sequence[Column] = columns
     return result
 

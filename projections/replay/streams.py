@@ -34,14 +34,14 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
 from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, oldest
 
-# with more participants, numbering the players while reading the columns of rules takes too much memory
-LONG_SLOTS = 20_000_000
+# from this number of slots on, reading the rules' columns while numbering the players takes too much memory
+PARALLEL_SLOTS_LIMIT = 20_000_000
 
 
 class StreamAdjustment(NamedTuple):
     """An adjustment in a stream: `units` are added to a player's points before the game at index `game`.
 
-    version: the index of the version whose start value a player gets who joins by this adjustment
+    version: the index of the version whose start value a new player gets, if this adjustment puts them on the ladder
     is_version_entry: whether the adjustment only marks that this version takes effect for the player; the replay then
              sets `units` to the change of points
     """
@@ -111,9 +111,9 @@ class Stream:
     open_rows, open_from: the rows of the games in open periods, and the start of the first open period
     closes_now: whether open periods are scored as if they closed now
     seeds:     by player id, the states with which seeded players enter
-    until:     apply versions that take effect after the last game up to this instant; None to apply none
-    latest_version_start: for a stream whose games continue an earlier trace, when the latest version that took effect
-               in the trace started; else `MISSING`
+    until:     the instant up to which versions that take effect after the last game are applied; None to apply none
+    latest_version_start: the start of the latest version that took effect in the earlier trace that this stream
+               continues; `MISSING` without an earlier trace
     """
 
     ladder: str
@@ -375,7 +375,7 @@ def _read_players_and_columns(
     """Return the players' numbers and the columns of the rules, read at the same time if that saves time."""
     games = GameSlots(ladder_games.row, ladder_games.size, ladder_games.slot)
     # for a short ladder, starting a thread takes longer than the work
-    if ladder_games.compiled and len(ladder_games.slot) < LONG_SLOTS:
+    if ladder_games.compiled and len(ladder_games.slot) < PARALLEL_SLOTS_LIMIT:
         with ThreadPoolExecutor(1) as thread:
             numbering_task = thread.submit(number_players, facts, ladder_games)
             columns = read_columns_of_rules(facts, versions, games, ladder_games.version)
@@ -386,7 +386,7 @@ def _read_players_and_columns(
     return player_numbers, read_columns_of_rules(facts, versions, games, ladder_games.version)
 
 
-# the order in which large columns are read and freed bounds memory
+# large columns are read and freed in this order to limit memory
 def _build_game_streams(
     facts: Facts,
     versions: Sequence[Version],
@@ -401,7 +401,7 @@ def _build_game_streams(
         values = list_cell_values(facts, cell, ruleset)
         return bool(values) if only is None or ruleset.partition.is_by_time else only in values
 
-    # a ladder of clubs inherits the failures at games among its players
+    # a game that cannot be scored among players makes the ladders of their clubs fail, too
     failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
     selected = select_games(facts, versions, select_rows, is_requested, failures)
     ladder_games = partition_games(facts, ruleset, selected, only)
@@ -417,7 +417,7 @@ def _build_game_streams(
     is_batched = ladder_games.compiled and not is_stateful
     batch = LadderBatch(ladder_games, participants_max, player_numbers, columns, versions) if is_batched else None
     streams_by_values: dict[tuple[str, ...], Stream] = {}
-    reason = explain_not_replayed(versions)
+    replay_problem = find_replay_problem(versions)
     for ladder, values in enumerate(ladder_games.ladders):
         first_game, end_game = ladder_games.ladder_from[ladder], ladder_games.ladder_from[ladder + 1]
         first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
@@ -443,8 +443,8 @@ def _build_game_streams(
             stream.calendar = read_calendar(facts, stream.rows, ruleset)
         if failures:
             stream.failure = _find_first_failure(stream, failures)
-        if reason:
-            stream.failure = RuleFailure(stream.ladder, reason, next(iter(stream.rows), None))
+        if replay_problem:
+            stream.failure = RuleFailure(stream.ladder, replay_problem, next(iter(stream.rows), None))
         streams_by_values[values] = stream
     return streams_by_values
 
@@ -620,8 +620,8 @@ class PeriodProgress(NamedTuple):
 
     until:      the last instant of the last closed period; None before the first
     open_games: the number of games played in open periods
-    closes_at:  the last instant of the open period with games that ends first; a tournament ends with its last game.
-                None without open games
+    closes_at:  the last instant of the open period that ends first, among those with games; None without open games. A
+                tournament ends with its last game
     closed_now: whether open games are scored as if their periods closed now
     """
 
@@ -636,7 +636,7 @@ def find_open_period(facts: Facts, stream: Stream, row: int) -> tuple[int, int] 
 
     A tournament lasts from its first game to its last.
     """
-    open_rows, _, periods = _number_open_periods(facts, stream)
+    open_rows, _, periods = _divide_open_games(facts, stream)
     indices = np.flatnonzero(open_rows == row)
     if not len(indices):
         return None
@@ -644,7 +644,7 @@ def find_open_period(facts: Facts, stream: Stream, row: int) -> tuple[int, int] 
     return int(periods.begin[period]), int(periods.end[period]) - 1
 
 
-def _number_open_periods(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
+def _divide_open_games(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
     """Return the rows and times of the games in open periods, sorted by time, and their periods."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.open_rows)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
@@ -657,7 +657,7 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodP
     """Return the progress of scoring on a ladder at `as_of`; None for a ladder without rating periods."""
     if stream.periods is None:
         return None
-    rows, instants, open_periods = _number_open_periods(facts, stream)
+    rows, instants, open_periods = _divide_open_games(facts, stream)
     played_count = len(rows) if as_of is None else int(np.searchsorted(instants, as_of, "right"))
     closed_count = stream.periods.count_complete(len(stream.rows) - (played_count if stream.closes_now else 0))
     closes_at = int(open_periods.end[open_periods.of_game[:played_count]].min()) - 1 if played_count else None
@@ -665,7 +665,10 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodP
 
 
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
-    """Return the version that scores each game: the version in force when its period starts, or else the next one."""
+    """Return the version that scores each game.
+
+    It is the version in force when the game's period starts, or if there is none, at the period's first game.
+    """
     game_versions = arrays.as_numpy(stream.version_indices)[games]
     instants, indices = version_starts(stream.versions)
     versions_at_start = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
@@ -688,15 +691,16 @@ def _number_tournaments_of_games(facts: Facts, rows: Any, ruleset: Ruleset) -> A
     return number_tournaments(read_optional_column(facts, label, arrays.as_numpy(facts.start)[rows]))
 
 
-def explain_not_replayed(versions: Sequence[Version]) -> str | None:
+def find_replay_problem(versions: Sequence[Version]) -> str | None:
     """Return a message if no ladder of these versions can be replayed; None if ladders can be replayed."""
     ruleset = versions[0].ruleset
     state_names = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
     if len(state_names) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
         column_names = "; ".join(map(", ".join, sorted(state_names)))
         return (
-            f"its versions score in turn, but their rules have different state columns ({column_names}); "
-            "withdraw versions until the columns are the same (ratings void --event POSITION)"
+            'with `freeze` or `period = "event"`, all versions of a ruleset need the same state columns, but these '
+            f"versions have different ones ({column_names}); withdraw versions until the columns are the same: "
+            "ratings void --event POSITION --reason TEXT"
         )
     return None
 
@@ -711,7 +715,10 @@ def _find_first_failure(stream: Stream, failures: Mapping[int, Exception]) -> Ru
 
 
 def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
-    """Return the rows of the games that may be on the ladders, in order: with a month or year in `only`, its games."""
+    """Return the rows of the games that may be on the ladders, in replay order.
+
+    If `only` names a month or a year, return only the games of this period.
+    """
     own_period = None if only is None else find_period(ruleset, "/".join([ruleset.id, *only]))
     if own_period is None:
         return order_rows(facts, as_of)

@@ -182,7 +182,7 @@ class Trace:
 
     @property
     def step_count(self) -> int:
-        """Return the number of steps of all players."""
+        """Return the number of slots and adjustments, which is about the number of steps of all players."""
         earlier_steps = self.earlier.step_count if self.earlier else 0
         return earlier_steps + len(self.stream.players) + len(self.stream.adjustments)
 

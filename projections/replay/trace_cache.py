@@ -4,10 +4,11 @@ Each trace is a file of columns:
 
     ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/traces/LADDER-POSITION-INPUTS-PROGRAM
 
-A trace depends on the exact history (the chain hash at its position), on the versions that scored the games and on this
-program's rules. INPUTS is a digest of the history and the versions, PROGRAM a digest of the rules. After later events,
-a cached trace is continued. Ladders with rules from packages are never cached, because changes of these rules cannot be
-detected. `verify` and `rebuild --check` replay without the cache. Results stay the same if the cache is deleted.
+A trace depends on the exact history (the chain hash at its position), on the versions that scored the games and on the
+modules of this program that determine points. LADDER is a digest of the ladder's name, INPUTS of the history and the
+versions, PROGRAM of the modules. After later events, a cached trace is continued. Ladders with rules from packages are
+never cached, because changes of these rules cannot be detected. `verify` and `rebuild --check` replay without the
+cache. Results stay the same if the cache is deleted.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ from ratings_ledger.projections.replay.streams import (
 from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the trace of a shorter ladder is not cached, because a replay takes less time than reading the trace
-TRACED_GAMES = 20_000
+# the trace of a ladder with fewer games is not cached, because a replay takes less time than reading the trace
+CACHED_GAMES_MIN = 20_000
 
 # the type codes of the columns in a trace's file
 COLUMN_CODES = {
@@ -70,10 +71,10 @@ COLUMN_CODES = {
     "person": "i",
     "points": "q",
     "games": "q",
-    "first": "q",
+    "slot_bounds": "q",
     "slot": "i",
     "states_before_adjustments": "q",
-    "began": "q",
+    "opening_points": "q",
 }
 # the names of three columns for each state column after the first: at the end, before games, and before adjustments
 STATE_COLUMN_NAMES = "state {}", "before {}", "states_before_adjustments {}"
@@ -97,7 +98,7 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
     """Tell whether the trace of a ladder of these versions may be cached."""
     return (
         facts.cache is not None
-        and len(facts.cell) >= TRACED_GAMES
+        and len(facts.cell) >= CACHED_GAMES_MIN
         and not compiling.is_interpreted_forced()
         and all(version.is_built_in for version in versions)
         and can_be_continued(facts, versions)
@@ -125,7 +126,7 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
         except UnreadableFile:
             continue
         if file is not None and file.about["names"] == _digest_names(facts, file.columns["person"]):
-            inputs = TraceInputs(**file.about["replayed"])
+            inputs = TraceInputs(**file.about["inputs"])
             with suppress(RuleFailure):  # the caller then replays the whole ladder, and the error names the failed game
                 return continue_trace(_read_trace(file, facts, ladder, versions), inputs, facts, ladder, versions)
     return None
@@ -134,7 +135,9 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     """Write the trace of a long ladder to the cache and delete older ones, unless the cache has a later one."""
     stream = trace.stream
-    if facts.cache is None or facts.proposed or len(stream.rows) < TRACED_GAMES or not can_be_cached(facts, versions):
+    if facts.cache is None or facts.proposed or len(stream.rows) < CACHED_GAMES_MIN:
+        return
+    if not can_be_cached(facts, versions):
         return
     folder = facts.cache / TRACES
     # the columns that the rule reads are not cached; they are read from the facts again when needed
@@ -152,23 +155,23 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
         "person": [persons],
         "points": [trace.points],
         "games": [trace.games],
-        "first": [slot_bounds],
+        "slot_bounds": [slot_bounds],
         "slot": trace.sort_slots_in_chunks(slot_bounds),
         "states_before_adjustments": [trace.states_before_adjustments[0]],
-        "began": [trace.opening_points],
+        "opening_points": [trace.opening_points],
     }
     for index in range(1, len(trace.states)):
         for name, state_columns in zip(
             STATE_COLUMN_NAMES, (trace.states, trace.states_before, trace.states_before_adjustments), strict=True
         ):
             column_parts[name.format(index)] = [state_columns[index]]
-    columns = {index: (code, column_parts[index]) for index, code in _list_codes(versions).items()}
+    columns = {name: (code, column_parts[name]) for name, code in _list_codes(versions).items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
         "name": file_name,
         "ladder": stream.ladder,
-        "inserted": stream.adjustments,
+        "adjustments": stream.adjustments,
         "names": _digest_names(facts, persons),
-        "replayed": read_trace_inputs(facts, stream.ladder, versions)._asdict(),
+        "inputs": read_trace_inputs(facts, stream.ladder, versions)._asdict(),
     }
     files = list(list_files(folder, f"-{_digest_program()}", _digest(stream.ladder)))
     if any(position > facts.position and position in facts.hashes for position, _ in files):
@@ -177,7 +180,7 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
         prune_files(folder, _digest_program())
         write_file(folder / file_name, encode_columns(columns, about))
     except OSError as error:
-        logger.warning("ratings: cannot write a trace into the cache %s: %s", folder, error.strerror)
+        logger.warning("ratings: cannot write a trace to the cache in %s: %s", folder, error.strerror)
         return
     for _, path in files:
         if path.name != file_name:
@@ -223,7 +226,7 @@ def _list_codes(versions: Sequence[Version]) -> dict[str, str]:
 
 
 def _digest_names(facts: Facts, persons: Column) -> str:
-    """Return a digest of the ids of persons. The file has only the numbers of persons, which must mean the same ids."""
+    """Return a digest of the persons' ids. The file has only their numbers, which must still stand for these ids."""
     return _digest(json.dumps([facts.players[person] for person in persons]))
 
 
@@ -274,9 +277,9 @@ def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) 
         "slot": slot_count,
         "points": player_count,
         "games": player_count,
-        "first": player_count + 1,
-        "began": player_count,
-        "states_before_adjustments": len(file.about["inserted"]),
+        "slot_bounds": player_count + 1,
+        "opening_points": player_count,
+        "states_before_adjustments": len(file.about["adjustments"]),
     }
     limits = {
         "row": len(facts.cell),
@@ -286,7 +289,7 @@ def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) 
         "slot": slot_count,
         "games": game_count + 1,
         "offset": slot_count + 1,
-        "first": slot_count + 1,
+        "slot_bounds": slot_count + 1,
     }
     for name, limit in limits.items():
         columns[name].limit_to(0, limit)
@@ -301,7 +304,7 @@ def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) 
         and all(isinstance(file.about[name], int) for name in TOTALS)
         and all(
             0 <= game <= game_count and 0 <= player < player_count and 0 <= version < len(versions)
-            for game, player, _, version, *_ in file.about["inserted"]
+            for game, player, _, version, *_ in file.about["adjustments"]
         )
     ):
         raise ValueError("the lengths or types of its columns do not match")
@@ -333,7 +336,7 @@ def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[
         columns=LazyColumns(read_columns),
         version_indices=columns["version"],
         rows=columns["row"],
-        adjustments=[StreamAdjustment(*members) for members in about["inserted"]],
+        adjustments=[StreamAdjustment(*members) for members in about["adjustments"]],
         persons=persons,
     )
     # `continue_trace` only accepts a trace whose seeds have not changed
@@ -355,6 +358,6 @@ def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[
         states_before_adjustments=[columns["states_before_adjustments"], *before_adjustments],
         **{total: about[total] for total in TOTALS},
     )
-    trace.opening_points = columns["began"]
-    trace.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])
+    trace.opening_points = columns["opening_points"]
+    trace.slots = Slots(columns["slot_bounds"][:-1], columns["slot_bounds"][1:], columns["slot"])
     return trace

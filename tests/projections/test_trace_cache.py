@@ -409,7 +409,7 @@ import sys
 from ratings_ledger.cli.main import invoke
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.replay import trace_cache
-decoding.CACHED_EVENTS = decoding.DELTA_EVENTS = trace_cache.TRACED_GAMES = 1
+decoding.CACHED_EVENTS = decoding.DELTA_EVENTS = trace_cache.CACHED_GAMES_MIN = 1
 code = invoke(["--db", {url!r}, *sys.argv[1:]])
 print(code, "numpy" in sys.modules, file=sys.stderr)
 """
