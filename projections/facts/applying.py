@@ -231,7 +231,7 @@ def reinstate_game(facts: Facts, position: int, decided_at: int, data: dict[str,
 def apply_event(facts: Facts, position: int, record: str) -> None:
     """Apply a record; in a delta, keep a record that is not about a game, or that is invalid, in `other_records`.
 
-    Otherwise enter the reason why a record is invalid into `unread`. Only direct SQL can append such a record.
+    Outside a delta, enter the reason why a record is invalid into `unread`. Only direct SQL can append such a record.
     """
     try:
         event = read_known_event(position, record)

@@ -93,7 +93,7 @@ def read_rulesets_at(connection: Connection, position: int) -> Facts:
     return facts
 
 
-def _read_from_cache(connection: Connection, newest: int, position: int, lazily: bool) -> Facts | None:
+def _read_from_cache(connection: Connection, head_position: int, position: int, lazily: bool) -> Facts | None:
     """Return the facts at a position, mapped from the cache; None if the cache cannot be used.
 
     Extends the cache to the head if necessary, and repairs a damaged cache.
@@ -101,20 +101,20 @@ def _read_from_cache(connection: Connection, newest: int, position: int, lazily:
     from ratings_ledger.projections.facts import column_cache  # imported only for long logs
     from ratings_ledger.projections.facts.column_files import DamagedFile, UnreadableFile
 
-    cache = column_cache.find_cache(connection, newest)
+    cache = column_cache.find_cache(connection, head_position)
     if cache is None:
         return None
     try:
         if 0 < position <= cache.position:
             with suppress(DamagedFile):
                 return _complete_cached_facts(connection, cache, position, lazily)
-        return _grow_cache(connection, cache.root, newest, position, lazily)
+        return _grow_cache(connection, cache.root, head_position, position, lazily)
     except (DamagedFile, UnreadableFile, StoreDamaged) as error:
         column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, str(error))
         return None
 
 
-def _grow_cache(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
+def _grow_cache(connection: Connection, root: Path, head_position: int, position: int, lazily: bool) -> Facts | None:
     """Extend the cache to the head. Return the facts at a position; None if the cache cannot be extended.
 
     Raises `DamagedFile` if the cache is still damaged after `REPAIRS_MAX` repairs, `UnreadableFile`, `StoreDamaged`.
@@ -125,12 +125,12 @@ def _grow_cache(connection: Connection, root: Path, newest: int, position: int, 
     with column_cache.lock_cache(root) as is_locked:
         for tries_left in reversed(range(REPAIRS_MAX)) if is_locked else ():
             # another process may have changed the cache in the meantime
-            cache = column_cache.find_cache(connection, newest, locked=True)
+            cache = column_cache.find_cache(connection, head_position, locked=True)
             try:
-                while cache is not None and cache.position < newest:
+                while cache is not None and cache.position < head_position:
                     until = cache.position + DELTA_EVENTS
-                    if newest - until < DELTA_EVENTS // 8:  # the rest is too short for a segment of its own
-                        until = newest
+                    if head_position - until < DELTA_EVENTS // 8:  # the rest is too short for a segment of its own
+                        until = head_position
                     # segments cannot cover absent positions, and billions of positions may be absent
                     if read_chain_hash(connection, until) is None or not cache.append(
                         _read_delta(connection, cache, until)
@@ -266,7 +266,7 @@ def decode_text(text: Any, after: int, until: int) -> Facts:
 def extend_with_drafts(facts: Facts, drafts: Iterable[Draft], apply_draft: Callable[[Facts, int, Draft], None]) -> None:
     """Apply drafts in order, as if they were recorded after the facts. Many plain games are decoded in bulk.
 
-    `apply_draft` applies a single draft at a position, and enters the game of a draft into `facts.rows`.
+    `apply_draft` applies a draft at a position, and enters the draft's game into `facts.rows`.
     """
     remaining = enumerate(drafts, facts.position + 1)
     first = [*islice(remaining, BULK_EVENTS)]

@@ -94,7 +94,7 @@ BAD_RULES = {
     "ranks by halves": ({"rank_by": lambda state, params: 0.5}, "", "rank_by returned 0.5; a whole number is needed"),
     "returns no bool": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
     "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they must sum to 2^32"),
-    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which is too high"),
+    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296; with the expected score"),
     "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "must be the same"),
     "period without books": (
         {"score_period": score_unbalanced}, WEEKLY, "the books do not balance: score_period minted 0",
