@@ -34,7 +34,7 @@ from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.stored.generations import format_whole_second
 from ratings_ledger.projections.stored.rebuild_plan import RebuildOptions
 from ratings_ledger.projections.stored.rebuilding import rebuild
-from ratings_ledger.projections.stored.status import Night, NightPart, find_last_comparison
+from ratings_ledger.projections.stored.status import NightlyPart, NightlyResult, find_last_comparison
 from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
 
@@ -122,7 +122,7 @@ def nightly(
             if failed:
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
     seconds = time.monotonic() - monotonic_start
-    night = Night(
+    night = NightlyResult(
         started=format_whole_second(started_at),
         seconds=round(seconds, 3),
         exit_code=min(failed, default=0),
@@ -155,18 +155,18 @@ def _wait(deadline: float) -> None:
     time.sleep(max(min(RETRY_SECONDS, deadline - time.monotonic()), 0))
 
 
-def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[NightPart]:
+def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[NightlyPart]:
     """Run the jobs one after another; until the deadline, retry jobs that fail for a transient reason.
 
     All checks run before the first job, so that they report their problems first. An unreachable store is
     reported only once.
     """
-    parts: dict[str, NightPart] = {}
+    parts: dict[str, NightlyPart] = {}
     pending, reported = list(jobs), set[str]()
     while True:
         is_last = time.monotonic() >= deadline
 
-        def attempt_and_report(name: str, run: Callable[[], JobResult | None], is_last: bool = is_last) -> NightPart:
+        def attempt_and_report(name: str, run: Callable[[], JobResult | None], is_last: bool = is_last) -> NightlyPart:
             part = _attempt(name, run)
             if (
                 isinstance(part.reason, str)
@@ -191,7 +191,7 @@ def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[Nigh
         _wait(deadline)
 
 
-def _attempt(name: str, run: Callable[[], JobResult | None]) -> NightPart:
+def _attempt(name: str, run: Callable[[], JobResult | None]) -> NightlyPart:
     """Run a part, or its check, and return the result or the failure."""
     started = time.monotonic()
     reason: str | Absent = ABSENT
@@ -199,7 +199,7 @@ def _attempt(name: str, run: Callable[[], JobResult | None]) -> NightPart:
         exit_code, message = run() or (0, "")
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
-    return NightPart(
+    return NightlyPart(
         part=name, exit_code=exit_code, message=message, seconds=round(time.monotonic() - started, 3), reason=reason
     )
 

@@ -10,7 +10,7 @@ from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.stored.backup_checks import BackupCheck, NewBackup
 from ratings_ledger.projections.stored.doctor import Check, Checks
 from ratings_ledger.projections.stored.generations import Rollback
-from ratings_ledger.projections.stored.status import Night
+from ratings_ledger.projections.stored.status import NightlyResult
 from ratings_ledger.projections.stored.verification import Verification
 
 
@@ -70,7 +70,7 @@ def print_backup_checked(check: BackupCheck) -> None:
         render.echo(f"The backup is complete{unchanged}. The head: {check.head}")
 
 
-def print_nightly_run(night: Night) -> None:
+def print_nightly_run(night: NightlyResult) -> None:
     """Print the result of a nightly run as one line, which begins with the time."""
     comparison_note = (
         f" (last compared without the cache: {night.compared_without_cache or 'never; see: ratings verify'})"

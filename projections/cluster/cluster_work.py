@@ -26,8 +26,8 @@ from ratings_ledger.projections.stored.computing import (
     build_ladder,
     compute,
     list_package_rulesets,
+    parse_results,
     plan,
-    unpack,
 )
 from ratings_ledger.projections.stored.rule_processes import isolate
 from ratings_ledger.projections.stored.work import Results, Work, WorkAt
@@ -116,4 +116,4 @@ def compute_on_cluster(
         for pack in build_packs(facts, ruleset_id, requested, stored, prepared.counts, PACK_GAMES)
     ]
     for result in run_pack_tasks(ledger, cluster, prepared, "replaying", tasks):
-        yield from unpack(result)
+        yield from parse_results(result)

@@ -27,7 +27,7 @@ from ratings_ledger.projections.stored.computing import (
     LadderFailure,
     build_ladder,
     compute,
-    pack,
+    serialise_results,
     to_ladder_failure,
     to_stored_row,
 )
@@ -41,7 +41,7 @@ def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Replay the ladders of a pack; return the packed results. Raises `DamagedObject` if games are missing."""
     if plan["streamed"] is not None:
         ladder = stream_ladder(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
-        return pack([] if ladder is None else [ladder])
+        return serialise_results([] if ladder is None else [ladder])
     ladders = Ladders(base.load_facts(plan["cells"], plan["games"]))
     planned, versions = (
         plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
@@ -55,7 +55,7 @@ def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     }
     build = partial(build_ladder, changes=plan["changes"])
     results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
-    return pack(sorted(results, key=lambda result: (result.ladder, isinstance(result, BuiltLadder))))
+    return serialise_results(sorted(results, key=lambda result: (result.ladder, isinstance(result, BuiltLadder))))
 
 
 def split_into_windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:

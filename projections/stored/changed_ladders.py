@@ -59,7 +59,7 @@ def find_changed_since_build(
     changed = find_changed_ladders(connection, facts, live.position)
     if changed is None:
         return None
-    # also rebuild ladders that are empty, have lost rows, or failed in an earlier rebuild
+    # also rebuild ladders that are empty, have lost rows, are stale, or failed
     to_rebuild = {*generations.find_incomplete_ladders(connection, live.generation)}
     to_rebuild |= {row.ladder for row in stored if row.position != live.position}
     return changed | to_rebuild | {failure["ladder"] for failure in builds[0].details.get("failed", [])}
@@ -92,7 +92,7 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
         if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)
         elif changed_games & games:
-            changed |= _list_ladders(versions, states) if _is_independent(facts, versions) else {ruleset_id}
+            changed |= _list_ladders(versions, states) if _is_independent(versions) else {ruleset_id}
     return changed
 
 
@@ -135,7 +135,7 @@ def _load_game_states(connection: Connection, facts: Facts, position: int) -> It
                 yield GameState(build_game_facts(game.occurred_at, game.data), 0)
 
 
-def _is_independent(facts: Facts, versions: Sequence[Version]) -> bool:
+def _is_independent(versions: Sequence[Version]) -> bool:
     """Tell whether a game changes only the ladders on which it counts, and no other ladder of the ruleset."""
     return versions[0].ruleset.freeze == "none" and not any(
         version.params.carry_over or getattr(version.params, "of", None) for version in versions

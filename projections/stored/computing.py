@@ -211,20 +211,20 @@ def _compute_planned(
         return
 
     def work(number: int) -> bytes:
-        return pack(build(ladders, stream) for stream in units[number])
+        return serialise_results(build(ladders, stream) for stream in units[number])
 
     with closing(run_forked(work, len(units), cores)) as messages:
         for message in messages:
-            yield from unpack(message)
+            yield from parse_results(message)
 
 
-def pack(results: Iterable[BuiltLadder | LadderFailure]) -> bytes:
-    """Serialise results for `unpack`; equal results give equal bytes."""
+def serialise_results(results: Iterable[BuiltLadder | LadderFailure]) -> bytes:
+    """Serialise results for `parse_results`; equal results give equal bytes."""
     return marshal.dumps([(isinstance(result, BuiltLadder), tuple(result)) for result in results], MARSHAL_VERSION)
 
 
-def unpack(message: bytes) -> Iterator[BuiltLadder | LadderFailure]:
-    """Yield the results that `pack` serialised."""
+def parse_results(message: bytes) -> Iterator[BuiltLadder | LadderFailure]:
+    """Yield the results that `serialise_results` serialised."""
     for is_built, values in marshal.loads(message):
         yield BuiltLadder(*values) if is_built else LadderFailure(*values)
 

@@ -23,9 +23,13 @@ from ratings_ledger.projections.rulesets.registry import find_contested_rules
 from ratings_ledger.projections.stored.status import LedgerStatus, find_run_command, read_ledger_status
 
 WRONG = "WRONG"
-RESTORE_GUARDS = "run ratings verify, then export the events and restore them into a new ledger"
+RESTORE_GUARDS = (
+    "run: ratings verify; then: ratings export events -o all.jsonl, and restore this file into a new ledger, as in "
+    "docs/backups.md"
+)
 RESTORE_OBJECTS = (
-    "missing view: ratings upgrade; other differences: export the events and restore them into a new ledger"
+    "missing view: ratings upgrade; other differences: ratings export events -o all.jsonl, and restore this file into "
+    "a new ledger, as in docs/backups.md"
 )
 # the packages of the extra `fast`, with their benefit as in docs/performance.md
 FAST_PACKAGES = {"numba": "replays long histories ten times as fast and more"}
@@ -161,8 +165,8 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
             WRONG,
             "clock",
             f"{ahead.name} is dated {ahead.dated}",
-            "after this machine's time",
-            f"set the clock, or if it is right: {ahead.remedy}",
+            "in the future by this machine's clock",
+            f"correct the clock, or if it is right: {ahead.remedy}",
         )
     for kind, runs in state.runs.items():
         has_failed = runs.ended is not None and runs.ended.has_failed

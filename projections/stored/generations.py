@@ -36,7 +36,7 @@ from ratings_ledger.projections.stored.schema import (
     live_generation,
 )
 
-# the number of rows in a transaction, and in a transaction on a disk that may be full
+# the largest number of rows in a transaction: normally, and where the disk may be full
 TRANSACTION_ROWS, CLEANUP_ROWS = 5_000, 200
 # the disk space that a rebuild leaves free for appends
 RESERVED_BYTES = 1 << 20
@@ -104,7 +104,7 @@ def write_ladders(ledger: Ledger, facts: Facts, generation: int, built: Sequence
 
 
 def check_free_space(ledger: Ledger) -> None:
-    """Raise `StoreUnavailable` if the disk of a SQLite file is almost full; appends and sweeps need the last space."""
+    """Raise `StoreUnavailable` if the disk of a SQLite file is almost full; the rest is for appends and sweeps."""
     if ledger.file is None:
         return
     free = shutil.disk_usage(Path(ledger.file).absolute().parent).free
@@ -125,9 +125,9 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
         dialect_of(connection).insert(cursor, table.name, columns, rows)
 
 
-def copy_ladder_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **renewed: Any) -> None:
-    """Add another generation's ladder rows to a generation, with their builds; `renewed` are new values of columns."""
-    ladder_rows = (tuple((row._asdict() | {"generation": generation} | renewed).values()) for row in rows)
+def copy_ladder_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **overrides: Any) -> None:
+    """Copy ladder rows into a generation, with their builds; `overrides` replaces the values of columns."""
+    ladder_rows = (tuple((row._asdict() | {"generation": generation} | overrides).values()) for row in rows)
     while batch := list(islice(ladder_rows, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
             insert_rows(connection, generation_ladders, batch)
@@ -155,7 +155,9 @@ def promote(
         before_commit(connection)
         promoted = read_live_generation(connection)
         if promoted is None or promoted.generation != generation or promoted.finished_at is None:
-            raise LockLost(f"generation {generation} could not be promoted, because its row has been changed")
+            raise LockLost(
+                f"generation {generation} could not be promoted, because its row has been changed; run: ratings rebuild"
+            )
 
 
 def _check_promotable(connection: Connection, generation: int, previous: int | None) -> None:
@@ -163,15 +165,15 @@ def _check_promotable(connection: Connection, generation: int, previous: int | N
     newest = connection.execute(select(func.max(generations.c.generation))).scalar()
     if newest != generation:
         raise LockLost(
-            f"another rebuild began generation {newest} while this one built generation {generation}, which had lost "
-            "its lock; nothing was promoted"
+            f"this rebuild lost its lock: another rebuild began generation {newest} while this one built generation "
+            f"{generation}; nothing was promoted; run: ratings rebuild"
         )
     current = read_live_generation(connection)
     if previous != (None if current is None else current.generation):
         raise LockLost(
             f"{'no generation' if current is None else f'generation {current.generation}'} is live now, but "
-            f"{'none' if previous is None else previous} was live when this rebuild began, so it has lost its lock; "
-            "nothing was promoted"
+            f"{'none' if previous is None else previous} was live when this rebuild began, so this rebuild has "
+            "lost its lock; nothing was promoted; run: ratings rebuild"
         )
     ladders, rows = generation_ladders.c, generation_standings
     expected_query = select(func.coalesce(func.sum(ladders.players), 0)).where(ladders.generation == generation)
@@ -180,13 +182,16 @@ def _check_promotable(connection: Connection, generation: int, previous: int | N
     expected = int(connection.execute(expected_query).scalar_one())
     stored = connection.execute(count_query.where(ladders.generation == generation)).scalar_one()
     if expected != stored:
-        raise LockLost(f"generation {generation} has {stored:,} of its {expected:,} standings; nothing was promoted")
+        raise LockLost(
+            f"generation {generation} has {stored:,} of its {expected:,} standings; nothing was promoted; "
+            "run: ratings rebuild"
+        )
 
 
 def forget_generation(ledger: Ledger, generation: int) -> None:
     """Delete a generation that could not be built, to free its space. A finished or live generation is not deleted.
 
-    The caller may have lost the lock, so nothing of another rebuild is deleted. Transactions are small, because the
+    The caller may have lost the lock, so rows of other rebuilds are not touched. Transactions are small, because the
     disk may be full.
     """
     with fenced_transaction(ledger) as connection:
@@ -306,7 +311,10 @@ def _delete_generation(
 
 
 def _batch_ladders(ladders: list[tuple[int, str, int]], batch_rows: int) -> Iterator[list[tuple[int, str, int]]]:
-    """Yield the entries (build, ladder, players) in batches of at most `batch_rows` rows."""
+    """Yield the entries (build, ladder, players) in batches of about `batch_rows` rows.
+
+    A ladder with more rows is a batch of its own.
+    """
     batch: list[tuple[int, str, int]] = []
     rows = 0
     for entry in ladders:
@@ -347,7 +355,7 @@ def read_live_generation(connection: Connection) -> Row[Any] | None:
 
 
 def check_live_pointer(connection: Connection) -> Iterator[str]:
-    """Describe each error of the pointer to the live generation, or of the generation that it points to."""
+    """Describe each problem with the pointer to the live generation, or with the generation that it names."""
     rows = connection.execute(select(live_generation)).all()
     for row in rows:
         entry = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
@@ -470,7 +478,12 @@ def describe_standing_differences(connection: Connection, stored: Row[Any], repl
     ]
     if stored.digest != replayed.digest or _add_types(rows) != _add_types(expected_rows):
         yield f"{stored.ladder}: the stored standings differ from a replay"
-    expected = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
+    expected = {
+        "ruleset": replayed.ruleset,
+        "scale": replayed.scale,
+        "games": replayed.games,
+        "players": len(replayed.rows),
+    }
     for name, value in expected.items():
         if getattr(stored, name) != value:
             actual = quote(getattr(stored, name))
@@ -478,19 +491,19 @@ def describe_standing_differences(connection: Connection, stored: Row[Any], repl
 
 
 def _add_types(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
-    """Pair each value with its type, so that a text or fraction does not compare equal to a number."""
+    """Pair each value with its type, so that a stored 1.0 does not compare equal to 1."""
     return [[(type(value), value) for value in row] for row in rows]
 
 
 def find_build_conflicts(connection: Connection, generation: int) -> list[str]:
-    """Return the ladders of a generation that contradict an earlier generation about a build that both reference.
+    """Return the ladders of a generation that contradict an earlier row of the same build, or name a later build.
 
-    The two rows of such a build may differ only in the position up to which the ladder is unchanged, and in the chain
+    The rows of a build may differ only in the position up to which the ladder is unchanged, and in the chain
     hash and time of that position.
     """
     rows, earlier_rows = generation_ladders.alias(), generation_ladders.alias()
-    renewed = ("generation", "position", "chain_hash", "built_at")
-    is_equal = [earlier_rows.c[column.name] == column for column in rows.c if column.name not in renewed]
+    may_differ = ("generation", "position", "chain_hash", "built_at")
+    is_equal = [earlier_rows.c[column.name] == column for column in rows.c if column.name not in may_differ]
     is_same_build = (earlier_rows.c.build == rows.c.build) & (earlier_rows.c.ladder == rows.c.ladder)
     is_earlier = is_same_build & (earlier_rows.c.generation < rows.c.generation)
     ladders = select(rows.c.ladder).where(rows.c.generation == generation)

@@ -23,7 +23,7 @@ from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, compu
 def verify_published(
     connection: Connection, rule_seconds: float = RULE_SECONDS, after: int = 0
 ) -> Generator[Finding, None, int]:
-    """Yield a finding for each published list after a position that differs from a replay.
+    """Compare the lists published after the position `after` with replays; yield a finding for each that differs.
 
     Return the number of lists checked. A third-party rule runs in a separate process, for at most `rule_seconds` per
     list; if the rule returns no result, the other lists of its ruleset are not computed.

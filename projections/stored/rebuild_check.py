@@ -29,7 +29,7 @@ def check_by_replay(
     failures: Sequence[LadderFailure],
     report_progress: ReportProgress,
 ) -> list[str]:
-    """Replay everything a second time, and return the ladders whose stored standings differ.
+    """Replay everything a second time, and return the ladders that differ; `live_games` stands for the games.
 
     Log a warning for each wrong cached trace, which is deleted, and for a cache that may be wrong.
     """
@@ -62,7 +62,7 @@ def _find_differing(
     failed: set[str],
     report_progress: ReportProgress,
 ) -> list[str]:
-    """Return the ladders of a generation whose stored rows differ from another replay.
+    """Return the ladders that differ between a generation and another replay; `live_games` stands for the games.
 
     Log a warning for each reused ladder that differed before this rebuild.
     """

@@ -46,13 +46,13 @@ def fenced_transaction(ledger: Ledger) -> Iterator[Connection]:
 
 @contextmanager
 def hold_rebuild_lock(ledger: Ledger) -> Iterator[RebuildLock]:
-    """Hold the rebuild lock, which is released when the process ends. Raises `AlreadyRunning`."""
+    """Hold the rebuild lock until the end of the context, or of the process. Raises `AlreadyRunning`."""
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(ledger.dialect.hold_rebuild_lock(ledger))
         except BlockingIOError:
             raise AlreadyRunning(
-                f"another rebuild of {ledger.location} is running, so this one did nothing; try again when it has "
+                f"another rebuild of {ledger.location} is running, so this command did nothing; try again when it has "
                 "finished"
             ) from None
         yield RebuildLock(ledger, connection)

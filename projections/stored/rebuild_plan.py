@@ -59,8 +59,8 @@ class RebuildPlan(NamedTuple):
     work:      the replay
     live:      the row of the live generation, if there is one
     stored:    the ladder rows of the live generation
-    unchanged: the rows of `stored` that no event can have changed
-    changed:   the ladders and rulesets that events may have changed; None if all ladders are to be replayed
+    unchanged: the rows of `stored` that no event can have changed; empty if this is not known
+    changed:   the ladders and rulesets that events may have changed; None if all requested ladders are to be replayed
     history:   the plan for the SQL history
     """
 
@@ -100,19 +100,20 @@ def plan_rebuild(
 ) -> RebuildPlan:
     """Read the log and the stored ladders, and plan the rebuild. Raises `UnknownLadder`, `HistoryMissing`."""
     with ledger.reading() as connection:
-        live, pointer = generations.read_live_generation(connection), sql_history.read_history_generation(connection)
-        source = pointer if live is not None and live.generation == pointer else None
+        live = generations.read_live_generation(connection)
+        history_generation = sql_history.read_history_generation(connection)
+        source = history_generation if live is not None and live.generation == history_generation else None
         position = head(connection).position
         _check_names(connection, position, requested)
         if requested and options.keep_history and source is None:
             raise HistoryMissing("the other ladders have no history; first run: ratings rebuild --history")
-        is_kept = pointer is not None if options.keep_history is None else options.keep_history
+        is_kept = history_generation is not None if options.keep_history is None else options.keep_history
         # a rebuild of some ladders cannot start a history, and must not withdraw an earlier request for a history
         history = HistoryPlan(
             is_kept=is_kept and (source is not None or not requested),
             source=source,
             writes_all=options.check,
-            fallback=pointer if is_kept else None,
+            fallback=history_generation if is_kept else None,
         )
         remote_work = None if work_at is None else stack.enter_context(work_at(connection, position))
         facts = decode_to_store(connection) if remote_work is None else remote_work.facts

@@ -164,7 +164,7 @@ def _take_over_ladders(generation: NewGeneration, plan: RebuildPlan, failures: S
         if row.ladder not in generation.ladders
         and (is_named(row.ladder, failed) or (plan.requested and not is_named(row.ladder, plan.requested)))
     ]
-    # a rebuild of some ladders reuses the stored games, because games, too, are as of the last full rebuild
+    # a rebuild of some ladders reuses the stored games, which stay as of the last full rebuild
     generation.take_over_stale(stale_rows, games=bool(plan.requested))
     return [row.ladder for row in stale_rows]
 

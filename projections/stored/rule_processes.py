@@ -24,10 +24,10 @@ from ratings_ledger.projections.stored.computing import (
     LadderFailure,
     build_ladder,
     list_package_rulesets,
-    pack,
+    parse_results,
     plan,
+    serialise_results,
     to_ladder_failure,
-    unpack,
 )
 
 # the processor time that a rule may take to load, or to score all games of a ladder
@@ -73,10 +73,10 @@ def compute_ladder(ladders: Ladders, name: str, seconds: float) -> BuiltLadder |
         return _build_by_name(ladders, name)
 
     def work() -> Iterator[bytes]:
-        yield pack([_build_by_name(ladders, name)])
+        yield serialise_results([_build_by_name(ladders, name)])
 
     with closing(run_ahead(work(), seconds, closes_files=True)) as messages:
-        return next(unpack(next(messages)))
+        return next(parse_results(next(messages)))
 
 
 def _build_by_name(ladders: Ladders, name: str) -> BuiltLadder | LadderFailure:
@@ -108,7 +108,7 @@ def _compute_isolated(
             if not is_batched:
                 stream.batch = None
             yield STARTED + name.encode()
-            yield pack([build(ladders, stream)])
+            yield serialise_results([build(ladders, stream)])
 
     while True:
         current: str | None = None
@@ -121,7 +121,7 @@ def _compute_isolated(
                     assert current is not None
                     finished.add(current)
                     current = None
-                    yield from unpack(message)
+                    yield from parse_results(message)
             return
         except (TimeLimitExceeded, WorkerLost) as error:
             if current is None and not (finished and is_batched):

@@ -29,7 +29,7 @@ from ratings_ledger.projections.stored.sql_rows import Block, GameBlock, iterate
 # the `ladder` of parts that hold games
 GAMES = ""
 ROW_TABLES = (history_changes, history_games, history_participants)
-# the part ids of generation g start at g * PARTS_PER_GENERATION
+# the part ids of generation g lie between g * PARTS_PER_GENERATION and (g + 1) * PARTS_PER_GENERATION
 PARTS_PER_GENERATION = 1 << 32
 
 # ids of parts by (ladder, block, digest)
@@ -89,7 +89,7 @@ def write_games(writer: HistoryWriter, connection: Connection, facts: Facts) -> 
     new_rows: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
     for number, block in enumerate(split_games_into_blocks(connection, facts)):
         part, is_new = _assign_part(writer, GAMES, number, block.digest)
-        part_rows.append((writer.generation, GAMES, number, part, 1, block.rows, block.digest))
+        part_rows.append((writer.generation, GAMES, number, part, 1, block.row_count, block.digest))
         if is_new:
             new_rows.append(_list_game_rows(part, block))
     _store(writer.ledger, part_rows, chain.from_iterable(new_rows))
@@ -143,13 +143,14 @@ def check_row_count(ledger: Ledger, generation: int) -> None:
         row_sum = select(func.coalesce(func.sum(table.rows), 0)).where(table.generation == generation)
         expected_count = int(connection.execute(row_sum.where(table.part > first_id, table.part < end_id)).scalar_one())
         stored_count = 0
-        for rows in ROW_TABLES:
-            count_query = select(func.count()).select_from(rows).where(rows.c.part > first_id, rows.c.part < end_id)
+        for row_table in ROW_TABLES:
+            part = row_table.c.part
+            count_query = select(func.count()).select_from(row_table).where(part > first_id, part < end_id)
             stored_count += connection.execute(count_query).scalar_one()
     if expected_count != stored_count:
         raise LockLost(
             f"generation {generation} has {stored_count:,} of its {expected_count:,} rows of changes and games; "
-            "nothing was promoted"
+            "nothing was promoted; run: ratings rebuild"
         )
 
 
@@ -169,7 +170,7 @@ def sweep_history(ledger: Ledger, until: int) -> None:
     table = history_parts.c
     with ledger.reading() as connection:
         published = read_history_generation(connection)
-        # part rows are committed with their data, so a stored part without a part row is left from a killed process
+        # rows of a part without a part row were left by a killed process
         stored = {part for row_table in ROW_TABLES for part in _list_parts_in(connection, row_table, until)}
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
     kept_parts = {row.part for row in rows if row.generation == published or row.generation > until}
@@ -229,7 +230,7 @@ def find_game_difference(connection: Connection, stored: Sequence[Row[Any]], fac
         if not parts:
             return "stored games are missing"
         row = parts.pop(0)
-        if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.rows, block.digest):
+        if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.row_count, block.digest):
             return "the stored games are not divided into the parts that the log gives"
         for table, expected in zip((history_games, history_participants), block.read(), strict=True):
             stored_rows = _read_rows(connection, table, row.part)

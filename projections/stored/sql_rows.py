@@ -50,6 +50,7 @@ def split_trace_into_blocks(facts: Facts, trace: Trace) -> list[Block]:
 
 
 def _iterate_changes(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
+    """Yield (player, ruleset or "", position, occurred_at, place or 0, points before, change) for each step."""
     stream = trace.stream
     current_row = -1
     places: dict[int, int] = {}
@@ -90,15 +91,15 @@ def to_little_endian(numbers: "array[int]") -> bytes:
     return numbers.tobytes()
 
 
-def iterate_change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
+def iterate_change_rows(block_index: int, block: Block) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each change of a block: the ordinal on the ladder, then the columns.
 
-    `number` is the index of the block, counted from 0.
+    `block_index` counts from 0.
     """
     _, players, rulesets, packed = block
     numbers = array("q", packed)
     columns = [numbers[first::NUMBERS_PER_CHANGE] for first in range(NUMBERS_PER_CHANGE)]
-    ordinal = number * CHANGES_PER_BLOCK
+    ordinal = block_index * CHANGES_PER_BLOCK
     for player, ruleset, position, occurred_at, place, before, change in zip(players, rulesets, *columns, strict=True):
         ordinal += 1
         yield ordinal, player, position, occurred_at, place or None, before, change, ruleset or None
@@ -117,7 +118,7 @@ class GameBlock(NamedTuple):
     """A block of games: its digest, its row count (games plus participants), and a function that reads the rows."""
 
     digest: str
-    rows: int
+    row_count: int
     read: Callable[[], tuple[Rows, Rows]]
 
 
@@ -129,14 +130,14 @@ def split_games_into_blocks(connection: Connection, facts: Facts) -> Iterator[Ga
         live_rows = [row for row in rows if row not in facts.voided]
         yield GameBlock(
             digest=_compute_games_digest(facts, live_rows),
-            rows=len(live_rows) + sum(facts.count[row] for row in live_rows),
+            row_count=len(live_rows) + sum(facts.count[row] for row in live_rows),
             read=partial(_read_games, connection, facts, live_rows, people),
         )
 
 
 def _compute_games_digest(facts: Facts, rows: list[int]) -> str:
     numbers = array("q")
-    names = [ROW_FORMAT]
+    hashed_lines = [ROW_FORMAT]
     for row in rows:
         numbers.extend((facts.first_position[row], facts.live_position[row], facts.occurred_at[row]))
         if facts.renamed:
@@ -144,8 +145,8 @@ def _compute_games_digest(facts: Facts, rows: list[int]) -> str:
             slots = range(start, start + facts.count[row])
             renamed = [slot for slot in slots if facts.person_of(slot) != facts.player[slot]]
             # the digest includes the renames of the block's players, because a rename changes the stored ids
-            names += [f"{row} {slot - start} {facts.name_of(slot)}" for slot in renamed]
-    return sha256("\n".join(names).encode() + b"\n" + to_little_endian(numbers)).hexdigest()
+            hashed_lines += [f"{row} {slot - start} {facts.name_of(slot)}" for slot in renamed]
+    return sha256("\n".join(hashed_lines).encode() + b"\n" + to_little_endian(numbers)).hexdigest()
 
 
 def _read_games(connection: Connection, facts: Facts, rows: list[int], people: Identities) -> tuple[Rows, Rows]:

@@ -58,11 +58,11 @@ def verify_standings(
         yield from comparison.find_unusable_rulesets()
     for position in comparison.list_positions():
         yield from comparison.compare_at(position)
-    differing = comparison.list_history_findings()
-    if differing and not _has_history(connection, generation):
+    history_findings = comparison.list_history_findings()
+    if history_findings and not _has_history(connection, generation):
         # only the live generation has a history, and a newer generation has become live meanwhile
         return (yield from verify_standings(connection, None, rule_seconds, work_at, since))
-    yield from sorted(differing, key=lambda finding: finding.message)
+    yield from sorted(history_findings, key=lambda finding: finding.message)
     return len(comparison.rows)
 
 

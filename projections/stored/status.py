@@ -32,7 +32,7 @@ from ratings_ledger.projections.stored.generations import (
 
 @dataclass(frozen=True, slots=True)
 class LiveGeneration(Result):
-    """The generation that readers see. It lacks the last `behind` events."""
+    """The generation that readers see. It lacks the last `behind` events; `finished` is `finished_at` to the second."""
 
     generation: int
     position: int
@@ -64,7 +64,7 @@ class RunState(Result):
         return self.result in (FAILED, LOST)
 
     def describe(self, times: TimeFormat) -> tuple[str, str]:
-        """Describe the result, time and author of the run. Also return why it failed, or an empty text."""
+        """Return the result and time of the run, with its author unless it is done; and why it failed, or ""."""
         time_text = times.format_second(self.finished or self.started)
         if self.has_failed:
             return f"failed, {time_text}, by {self.by}", self.message or "no reason was recorded"
@@ -84,7 +84,7 @@ class LastRuns(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class NightPart(Result):
+class NightlyPart(Result):
     """The result of a part of a nightly run; `reason` is a code for why the part did not finish."""
 
     part: str
@@ -95,17 +95,17 @@ class NightPart(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Night(Result):
+class NightlyResult(Result):
     """The result of a nightly run; `exit_code` is the lowest exit code of the failed parts.
 
-    `compared_without_cache` is the time of the last successful comparison of all stored data with an uncached replay.
+    `compared_without_cache` is the start of the last successful comparison of all stored data with an uncached replay.
     """
 
     started: str
     seconds: float = field(metadata=AS_IS)
     exit_code: int
     head: str | None
-    parts: tuple[NightPart, ...]
+    parts: tuple[NightlyPart, ...]
     compared_without_cache: str | None
 
 
@@ -119,8 +119,8 @@ def find_run_command(kind: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DatedAhead(Result):
-    """A `run`, a `generation` or a stored `ladder` dated in the future; `remedy` replaces it if the clock is right."""
+class FutureDatedItem(Result):
+    """A `run`, a `generation` or a stored `ladder` dated in the future; if the clock is right, `remedy` replaces it."""
 
     kind: str
     name: str
@@ -131,8 +131,8 @@ class DatedAhead(Result):
     def message(self) -> str:
         """Describe the error and the fix."""
         return (
-            f"{self.name} is dated {self.dated}, after this machine's time; set the clock, or if it is right, run: "
-            f"{self.remedy}"
+            f"{self.name} is dated {self.dated}, in the future by this machine's clock; correct the clock, or if it is "
+            f"right, run: {self.remedy}"
         )
 
 
@@ -149,7 +149,8 @@ class LedgerStatus(Answer):
     """The status of a ledger; generations are sorted newest first.
 
     `age_seconds` and `behind` describe the oldest stored standings; they are None if nothing is stored. `problems` are
-    the results of a health check, if requested. `schedules` has the ladders that are published every month, if any.
+    the results of a health check, if requested. `recorded` is `recorded_at`, the time of the last event, to the second.
+    `schedules` has the ladders that are published every month, if any.
     """
 
     ledger: str
@@ -167,13 +168,13 @@ class LedgerStatus(Answer):
     stale: tuple[StaleLadder, ...]
     rules_missing: tuple[RulesetWithoutRule, ...]
     runs: dict[str, LastRuns]
-    dated_ahead: tuple[DatedAhead, ...]
+    dated_ahead: tuple[FutureDatedItem, ...]
     problems: tuple[HealthProblem, ...] | Absent = ABSENT
     schedules: tuple[Schedule, ...] | Absent = ABSENT
 
 
 def find_last_comparison(ledger: Ledger, connection: Connection) -> str | None:
-    """Return the time of the last successful comparison of all stored data with a replay of the records, or None.
+    """Return when the last successful comparison of all stored data with a replay of the records began, or None.
 
     `rebuild --check` and a full `verify` make this comparison; `verify --on` does not, because workers read sealed
     segments.
@@ -249,18 +250,20 @@ def _load_schedules(connection: Connection, position: int, times: TimeFormat, no
 
 def _find_dated_ahead(
     runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[StaleLadder], now: int
-) -> Iterator[DatedAhead]:
+) -> Iterator[FutureDatedItem]:
     for run in find_runs_ahead(runs, now):
         dated = format_whole_second(run.latest_instant)
-        yield DatedAhead("run", f"a run of {run.kind}", dated, find_run_command(run.kind))
+        yield FutureDatedItem("run", f"a run of {run.kind}", dated, find_run_command(run.kind))
     for generation in generations:
         if clock.is_ahead(parse_instant(generation.finished), now):
             name = f"generation {generation.generation} of the stored standings"
-            yield DatedAhead("generation", name, generation.finished, "ratings rebuild, until it is replaced")
+            yield FutureDatedItem(
+                "generation", name, generation.finished, "ratings rebuild (repeat until this generation is dropped)"
+            )
     for ladder in stale:
         if ladder.built is not None and clock.is_ahead(ladder.built_at or 0, now):
             name = f"{ladder.ladder} of the stored standings"
-            yield DatedAhead("ladder", name, ladder.built, "ratings rebuild")
+            yield FutureDatedItem("ladder", name, ladder.built, "ratings rebuild")
 
 
 def _build_run_state(run: Run, now: int) -> RunState:

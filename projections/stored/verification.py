@@ -56,8 +56,8 @@ def verify_all(
         on_finding: Receives each finding.
         work_at: Provides the work of replaying the stored standings at a position; by default, this machine does it.
         since: A head that was verified before; only data recorded or computed after it is checked.
-        only_new: Whether to use the last verified head as `since`. If the last run had findings, everything is checked
-            instead, and the log must contain that head.
+        only_new: Whether to use the last verified head as `since`. Unless the last verification succeeded, everything
+            is checked instead, and the log must contain that head.
 
     Raises:
         StoreUnavailable: The store could not be read.
@@ -99,7 +99,7 @@ def verify_all(
 
 
 class LastVerification(NamedTuple):
-    """The last head up to which a verification had no findings, and whether the latest verification had none."""
+    """The last head up to which a verification had no findings, and whether the latest verification succeeded."""
 
     head: ChainHead | None
     is_clean: bool

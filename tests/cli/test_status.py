@@ -257,7 +257,9 @@ def test_dates_after_now_are_failures(db: str, ratings: Ratings, monkeypatch: py
     for check in (("--no-failures",), ("--max-age", "26h"), ("--max-behind", 5)):
         assert list_problems(ratings, db, *check) == ["dated-ahead"] * 3
     message = ratings("status", "--no-failures", db=db).stderr.splitlines()[0]
-    assert message.endswith("Z, after this machine's time; set the clock, or if it is right, run: ratings verify")
+    assert message.endswith(
+        "Z, in the future by this machine's clock; correct the clock, or if it is right, run: ratings verify"
+    )
     assert ratings("status", db=db).stdout.count("\ndated after now") == 3
     rows = json.loads(ratings("doctor", "--format", "json", db=db).stdout)
     assert [row["state"] for row in rows if " is dated 20" in row["value"]] == ["WRONG"] * 3
