@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.records import ZERO, EventRow, restore_row
 from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.intake import IntakeResult
-from ratings_ledger.ledger.intake.spool import Lines
+from ratings_ledger.ledger.intake.spool import RestoredEvents
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
 from ratings_ledger.ledger.store.exports import BEGINNING, ChainHead, ExportEnd, parse_end
@@ -258,7 +258,7 @@ def _open_row_check() -> Iterator[Callable[[EventRow], None]]:
     Ids and games must occur once, renames must not contradict each other, and each row must supersede the right event.
     """
     renames = Renames()
-    with closing(Lines()) as earlier_rows:
+    with closing(RestoredEvents()) as earlier_rows:
 
         def check(row: EventRow) -> None:
             try:

@@ -243,12 +243,12 @@ def join_sides(
     }
     split = [syntax.split(cell) for cell in cells]
     groups = [[people.current(to_nfc(player)) for side in sides for player in side.players] for sides in split]
-    is_whole = all(
+    has_whole_teams = all(
         player in team_of and {mate for mate in team_of if team_of[mate] == team_of[player]} <= {*group}
         for group in groups
         for player in group
     )
-    if not team_of or is_whole:
+    if not team_of or has_whole_teams:
         return None
     typed_sides = [_split_mates(side, team_of) for sides in split for side in sides]
     if len(groups) == len({*team_of.values()}) < len(typed_sides):

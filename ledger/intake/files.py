@@ -98,7 +98,7 @@ Entry = Item | Rejection | Progress | FileDigest | FileNote
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     """Yield the entries of a file: items, notes, progress, and finally its digest.
 
-    A file that cannot be understood, or not to its end, yields a `Rejection`, too; a folder yields nothing else. Raises
+    A file that cannot be read to its end yields a `Rejection`, too; a folder yields only a `Rejection`. Raises
     `OSError`.
     """
     if name != STDIN and Path(name).is_dir():

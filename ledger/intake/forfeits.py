@@ -21,7 +21,7 @@ PLACES = {FIRST_CAME: (1, 2), SECOND_CAME: (2, 1), NEITHER_CAME: (1, 1)}
 
 
 def mark_forfeit(event: Any, forfeits: str | None) -> bool:
-    """Mark a forfeit as unrated, unless forfeits are rated; return whether the game is a forfeit.
+    """Mark a forfeit as unrated, unless forfeits are rated and one side won; return whether the game is a forfeit.
 
     >>> event = {"data": {"extra": {"forfeit": "+:-"}}}
     >>> mark_forfeit(event, None), event["data"]["rated"]
@@ -81,7 +81,7 @@ class MissingSets:
             self._number_with_sets += 1
 
     def describe(self) -> str:
-        """Describe the results without sets; empty if there are none, or if most results have no sets.
+        """Describe the results without sets; empty if there are none, or if they are half of all results or more.
 
         >>> missing = MissingSets()
         >>> for line, extra in ((2, {"scores": "11:7 11:9"}), (3, {"scores": "11:5 11:8"}), (4, {})):

@@ -1,7 +1,7 @@
 """Import events from files: check all of them, then append them in chunks, each in a transaction.
 
-Without `keep_going`, a single refusal prevents the append of all events. After a crash the log contains whole chunks.
-The same import then appends the other chunks, because it skips the events in the log.
+If the check refuses an event, nothing is appended, unless `keep_going` is set. After a crash the log contains whole
+chunks. The same import then appends the other chunks, because it skips the events in the log.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -94,7 +94,7 @@ class FileIntake(Intake):
         self._ranges: RangesByFile = {}
         # the ids of the left-out batches of other ledgers, and of their voids
         self._left_out: set[str] = set()
-        self._is_last = False
+        self._is_last_chunk = False
         self._spool = Spool()
         with collect_rarely(), closing(read_blocks(entries, policy.keep_going, cores)) as blocks:
             # start the process that reads ahead before the connection is open, so that the process does not inherit it
@@ -258,26 +258,26 @@ class FileIntake(Intake):
             size = remaining if self._single_transaction else CHUNK_EVENTS
             for chunk in () if self.is_refused else self._spool.read_chunks(size):
                 remaining -= len(chunk)
-                self._is_last = not remaining
+                self._is_last_chunk = not remaining
                 absent_at = self._append_chunk(chunk, absent_at)
                 if self.is_refused:
                     break
                 progress(self.result.appended)
             if self._ranges:  # the last chunk was refused, but earlier chunks were appended and need their batch
-                self._is_last = True
+                self._is_last_chunk = True
                 self._append_chunk([], None)
         self.close()
         return self.result
 
     def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
-        return partial(self._build_batches, chunk) if self._is_last and self._has_batches else None
+        return partial(self._build_batches, chunk) if self._is_last_chunk and self._has_batches else None
 
     def _count_stored(self, chunk: Sequence[WaitingDraft], appended: AppendResult) -> None:
         super()._count_stored(chunk, appended)
         if self._has_batches:
             fresh = [index for index in range(len(chunk)) if index not in appended.existing_indices]
             first = appended.head.position - appended.appended + 1
-            self._ranges = {} if self._is_last else self._extend_ranges(chunk, first, fresh)
+            self._ranges = {} if self._is_last_chunk else self._extend_ranges(chunk, first, fresh)
 
     def _extend_ranges(self, chunk: Sequence[WaitingDraft], first: int, fresh: Sequence[int]) -> RangesByFile:
         """Return the ranges of each file, extended by a chunk.

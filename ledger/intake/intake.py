@@ -177,7 +177,7 @@ class DraftList(WaitingDrafts):
     def __init__(self) -> None:
         self._waiting: dict[str, WaitingDraft] = {}
         self._batch = DraftBatch()
-        self._repeats: dict[str, str] = {}
+        self._recording_ids: dict[str, str] = {}  # the event ids of recorded games, by subject
 
     @property
     def count(self) -> int:
@@ -192,7 +192,7 @@ class DraftList(WaitingDrafts):
         self._waiting[draft.event_id] = WaitingDraft(draft, file, line, rows)
         self._batch.add(draft, draft.supersedes)
         if draft.type == "game.recorded":
-            self._repeats[draft.subject] = draft.event_id
+            self._recording_ids[draft.subject] = draft.event_id
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
         """Return the draft with this id, or None."""
@@ -202,7 +202,7 @@ class DraftList(WaitingDrafts):
         """Return the waiting draft with the same id or game, or None."""
         waiting = self.find_id(draft.event_id)
         if waiting is None and draft.type == "game.recorded":
-            return self.find_id(self._repeats.get(draft.subject, ""))
+            return self.find_id(self._recording_ids.get(draft.subject, ""))
         return waiting
 
     def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
@@ -295,7 +295,7 @@ class Intake:
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether a refusal prevents the append of all events."""
+        """Tell whether nothing will be appended because of a refusal."""
         return bool(self.result.rejected_count) and not self.policy.keep_going
 
     def drafts(self) -> Iterator[Draft]:
@@ -391,7 +391,7 @@ class Intake:
     def _admit_draft(
         self, item: Item, draft: Draft, data: dict[str, Any], lookup: tuple[bool, Rejection | None]
     ) -> Rejection | None:
-        """Add a draft to the waiting drafts, or count it as existing; return None, or its refusal."""
+        """Add a draft to the waiting drafts, count it as existing, or leave it out; return None, or its refusal."""
         if self.result.voided and draft.type != "game.recorded":
             # the input may reinstate the voided game
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)

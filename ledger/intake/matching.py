@@ -510,7 +510,7 @@ class DayNumbers:
 
 
 def _find_counted_id(entry: ParsedItem) -> str | None:
-    """Return the id with the number of a game among the table's games of a day, or None for a row without a game."""
+    """Return the id that numbers a game among its table's games of the day, or None for a row without a game."""
     if not isinstance(entry.outcome, Refused):
         return str(entry.outcome[1]["game_id"])
     return entry.item.rows_of

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.store.log import read_known_event
 # at most 5,000 drafts gather in memory before they are written
 _UNWRITTEN_MAX = 5_000
 # queries for the numbers of drafts; the one for a subject leaves out games, because their event ids identify them
-_NUMBERS: dict[Column, str] = {
+_NUMBER_QUERIES: dict[Column, str] = {
     "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
     "event_id": "SELECT number FROM ids WHERE event_id = ?",
     "supersedes": "SELECT number FROM successors WHERE supersedes = ?",
@@ -51,7 +51,8 @@ def _open_temporary(script: str) -> sqlite3.Connection:
 class Spool(WaitingDrafts):
     """Waiting drafts in order. They can be looked up by id, by game and by the event that they supersede.
 
-    A row has a hundred drafts. Drafts gather in memory until a lookup, or until there are `_UNWRITTEN_MAX`.
+    Drafts gather in memory until a lookup, or until there are `_UNWRITTEN_MAX`. A row of the database holds up to a
+    hundred drafts.
     """
 
     def __init__(self) -> None:
@@ -107,7 +108,7 @@ class Spool(WaitingDrafts):
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
         """Return the waiting draft with this id, or None."""
-        return next(self._read_numbered(_NUMBERS["event_id"], event_id), None)
+        return next(self._read_numbered(_NUMBER_QUERIES["event_id"], event_id), None)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
         """Return the waiting draft with the same id or game, or None."""
@@ -126,7 +127,7 @@ class Spool(WaitingDrafts):
 
     def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the waiting events with this value in a column, in order."""
-        matching = self._read_numbered(_NUMBERS[column], value)
+        matching = self._read_numbered(_NUMBER_QUERIES[column], value)
         if column == "subject" and (recording := self._find_recording(value)) is not None:
             matching = chain((recording,), matching)
         return (to_known_event(waiting.draft) for waiting in matching)
@@ -142,7 +143,7 @@ class Spool(WaitingDrafts):
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
-        number = self._query(_NUMBERS["event_id"], event_id).fetchone()
+        number = self._query(_NUMBER_QUERIES["event_id"], event_id).fetchone()
         if number is not None:
             self._query("DELETE FROM ids WHERE event_id = ?", event_id)
             self._removed.add(number[0])
@@ -213,8 +214,8 @@ def _to_waiting_draft(values: tuple[Any, ...]) -> WaitingDraft:
     return WaitingDraft(Draft._make(draft), file, line, rows)
 
 
-class Lines(EventLookup):
-    """The events of a restore, for an export of any size; only the content that later events need is kept."""
+class RestoredEvents(EventLookup):
+    """The events that a restore has read, from an export of any size; only content that later events need is kept."""
 
     def __init__(self) -> None:
         self._database = _open_temporary(

@@ -405,8 +405,8 @@ class _ChangeCollector:
         in_sheet = "removed" if row is None else in_sheet
         message = (
             f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({in_ledger}), but "
-            f"differently in the sheet ({in_sheet}); edit the sheet, or use ratings correct, void or reinstate, so "
-            "that both agree"
+            f"differently in the sheet ({in_sheet}); edit the sheet, or run ratings correct, ratings void "
+            "or ratings reinstate, so that both agree"
         )
         line = None if row is None else row.item.line
         self.sync.entries.append(Rejection("changed-in-both", message, self.file, line))

@@ -165,7 +165,8 @@ def test_game_changed_in_sheet_and_ledger_is_refused(club: Club) -> None:
     assert list_rejections(report) == [("changed-in-both", None), ("changed-in-both", 2)]
     assert report["rejected"][1]["message"] == (
         "'2024-11-22-1' was changed in the ledger at position 7 (1 Cleo, 2 Ben, 3 Anna), but differently in the "
-        "sheet (1 Ben, 2 Anna); edit the sheet, or use ratings correct, void or reinstate, so that both agree"
+        "sheet (1 Ben, 2 Anna); edit the sheet, or run ratings correct, ratings void or "
+        "ratings reinstate, so that both agree"
     )
     # the sheet is accepted once both agree, or the sheet has its former row again
     club.ratings("correct", "2024-11-22-1", "Ben", "Anna", "--reason", "so it is", db=club.db)
