@@ -3,7 +3,7 @@
 A snapshot covers games played up to `as_of`, as known at `known_at`, scored by each ruleset's timeline or by the
 version `rules`. A date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With
 `close_now`, games in open rating periods are scored as if the periods closed now. Facts are decoded once per position,
-and ladders built once per instant. Each method imports its query module when called, so that commands start fast.
+and ladders built once per instant. Most methods import their query module when called, so that commands start fast.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Snapshot(SnapshotReader):
     """The ledger at one set of coordinates; every query is a method.
 
     Unless its docstring says otherwise, a method raises `BadArgument` for invalid coordinates, and `StoreUnavailable`;
-    with a ladder also `Unknown`, `RuleFailed` and `RulesetUnusable`; with a player or a game also `Unknown`.
+    with a ladder also `RuleFailed` and `RulesetUnusable`; with a ladder, a player or a game also `Unknown`.
     """
 
     @contextmanager
@@ -153,7 +153,7 @@ class Snapshot(SnapshotReader):
         if "/" in name:
             raise BadArgument(f"{quote(name)} is a ladder; name a player or a game, too", "player")
         from ratings_ledger.projections.queries.candidate_ladders import (
-            PLAYER_LADDERS_LISTED,
+            PLAYER_LADDERS_LISTED_MAX,
             list_candidate_ladders,
             pick_common_ladder,
         )
@@ -165,7 +165,7 @@ class Snapshot(SnapshotReader):
         if ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
         qualifier = f" that {quote(name)} is on"
-        return name, choose_only_ladder(candidates, qualifier, self.as_of, limit=PLAYER_LADDERS_LISTED)
+        return name, choose_only_ladder(candidates, qualifier, self.as_of, limit=PLAYER_LADDERS_LISTED_MAX)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
@@ -187,7 +187,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the standings: the rows of some players or of all, at most `limit` (0 or None: all)."""
+        """Return the standings: the rows of `players` (by default all), at most `limit` (0 or None: all)."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             player_ids = set(map(query.current, players))
@@ -264,7 +264,7 @@ class Snapshot(SnapshotReader):
             return None if previous is None else previous.ladder
 
     def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
-        """Simulate the standings that each of some rulesets would give if it had scored all games from the start.
+        """Simulate the standings that each of these rulesets would give if it had scored all games from the start.
 
         `rules` and `close_now` are ignored. Without a home zone, a date ends in the zone of the first ruleset.
 

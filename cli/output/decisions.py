@@ -16,14 +16,14 @@ CAUSES_LISTED_MAX = 4
 
 def count_affected_players(decisions: Decisions) -> int:
     """Count the players whose points a decision changed."""
-    return len({share.player for share in decisions.shares if share.is_decided})
+    return len({share.player for share in decisions.shares if share.has_decision})
 
 
 def build_decisions_page(decisions: Decisions) -> Page:
     """Return the page of the decisions, their effects on ladders, and the changes of each player's points."""
     first, last = map(decisions.times.format_with_zone, decisions.recorded)
     ladders = render.count(
-        len({share.ladder for share in drop_duplicate_ladders(decisions.shares) if share.is_decided}), "ladder"
+        len({share.ladder for share in drop_duplicate_ladders(decisions.shares) if share.has_decision}), "ladder"
     )
     summary = (
         f"Recorded from {first} to {last}: {render.count(len(decisions.decisions), 'decision')}, and "
@@ -54,7 +54,7 @@ def build_decisions_page(decisions: Decisions) -> Page:
     parts += [
         _build_ladder_part(name, shares)
         for name, shares in by_ladder.items()
-        if any(share.is_decided for share in shares)
+        if any(share.has_decision for share in shares)
     ]
     parts += [
         PagePart(short_name(name), [f"This ladder cannot be replayed: {problem}"])
@@ -111,7 +111,7 @@ def _describe_extreme(extreme: tuple[Fraction, str] | None, sign: int) -> str:
 
 def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
     """Return the part for a ladder: the players whose points changed because of decisions, largest gains first."""
-    decided = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
+    decided = sorted((share for share in shares if share.has_decision), key=lambda share: (-share.change, share.player))
     undecided_count = len(shares) - len(decided)
     rows = [
         (

@@ -100,7 +100,7 @@ def find_affected_between(connection: Connection, before: Facts, after: Facts, e
 
 
 class AppliedDrafts(NamedTuple):
-    """The ladders after some drafts, the groups that these may affect, and (old id, new id) of each rename."""
+    """The ladders after drafts, the groups that the drafts may affect, and (old id, new id) of each rename."""
 
     ladders: Ladders
     affected: set[str]

@@ -130,7 +130,7 @@ def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after
         if not spec.published:
             coordinates.append(loader.resolve(spec, ladder))
             continue
-        lists = spec.lists(loader.connection, loader.note, ladder)
+        lists = spec.load_lists(loader.connection, loader.note, ladder)
         if not lists:
             raise Unknown(None, f"no list of {ladder} is published ({spec.text}); see: ratings publish --help")
         newest_list = max(lists, key=lambda entry: entry.position)

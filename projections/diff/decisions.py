@@ -81,7 +81,7 @@ class Share(Result):
         return after - before
 
     @property
-    def is_decided(self) -> bool:
+    def has_decision(self) -> bool:
         """Tell whether any decision contributes to the difference."""
         return any(decision is not None for decision in self.amounts)
 

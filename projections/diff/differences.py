@@ -145,7 +145,7 @@ class SideLoader:
         facts = self.facts(at.known_at)
         if not facts.is_published(ladder):
             return Side(ComparedSide(at.with_left_out(facts), None), RankedState(facts, None))
-        # without `as_of`, one replay serves all published lists of the ladder, because each is a prefix of it
+        # without `as_of`, one replay serves all published lists of the ladder, because each is a prefix of this replay
         ladders = self.ladders(at._replace(as_of=None)).for_ladder(ladder)
         ranking = ladders.rank_at(ladders.trace(ladder), at.as_of)
         return Side(ComparedSide(at.with_left_out(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
@@ -261,7 +261,11 @@ def _pair_published_lists(
     """Yield each published list with the list on the other side for the same time, computed or published."""
     names: list[str | None] = [*ladders] or [None]
     lists_by_side = [
-        {published.key: published for name in names for published in spec.lists(loader.connection, loader.note, name)}
+        {
+            published.key: published
+            for name in names
+            for published in spec.load_lists(loader.connection, loader.note, name)
+        }
         for spec in (a, b)
         if spec.published
     ]

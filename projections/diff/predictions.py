@@ -170,7 +170,7 @@ def _build_quality(counts: Sequence[int], squares: float, losses: float) -> Qual
 
 
 def _read_places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
-    """Return the places of some participants of a game, 0 in a game without places."""
+    """Return the places of these persons in a game, 0 in a game without places."""
     first = facts.start[row]
     places = {facts.person_of(slot): facts.place[slot] for slot in range(first, first + facts.count[row])}
     return [places[person] for person in persons]

@@ -219,7 +219,7 @@ def compare_simulated_ladders(
 
 
 def _try_measure_quality(ladder: ReplayedLadder) -> Quality | RuleFailure | None:
-    """Return the prediction quality of a ladder, the failure of its replay, or None without a ladder."""
+    """Return the prediction quality of a ladder, the failure of its replay, or None if nothing can be measured."""
     try:
         return ladder.measure_quality()
     except RuleFailure as failure:

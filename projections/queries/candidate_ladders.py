@@ -22,7 +22,7 @@ from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_ga
 from ratings_ledger.projections.rulesets.versions import list_games
 
 # the maximum number of ladders in a message that asks the user to name one of a player's ladders
-PLAYER_LADDERS_LISTED = 6
+PLAYER_LADDERS_LISTED_MAX = 6
 
 
 def list_ladders_of_game(facts: Facts, row: int) -> list[str]:
@@ -38,7 +38,7 @@ def list_ladders_of_game(facts: Facts, row: int) -> list[str]:
     return ladders
 
 
-def list_counting_ladders(survey: Survey, game_id: str) -> list[str] | None:
+def list_ladders_counting_game(survey: Survey, game_id: str) -> list[str] | None:
     """Return the ladders on which a game counts or, without any, those that it belongs to; None for an unknown game.
 
     A game counts if the ladder's ruleset counts it.
@@ -109,15 +109,15 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
 
     Returns:
         The rows of the candidates: of a game, sorted by their number of games, most first; of a player, the ladder of
-        the latest game first. Then the names of the ladders on which the game counts, or without any, of those that it
-        belongs to; empty for a player.
+        the latest game first. Then the names of the ladders on which the game counts or, without any, the names of
+        those that it belongs to; empty for a player.
 
     Raises:
         BadArgument: the player or game is not on any ladder.
         Unknown: (player-unknown) with `is_player`, the player is unknown.
     """
     rows = load_all_ladders(survey).rows
-    ladders_of_game = None if is_player else list_counting_ladders(survey, name)
+    ladders_of_game = None if is_player else list_ladders_counting_game(survey, name)
     is_player_or_club = survey.facts.knows(name) or any(
         ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable)
     )

@@ -321,7 +321,7 @@ class CoordinateSpec(NamedTuple):
             rules=self.rules if has_version else None,
         )
 
-    def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
+    def load_lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
         """Return the latest published lists, or those for `as_of`, of one ladder or all, as known at `known_at`.
 
         Raises `BadArgument`.

@@ -251,8 +251,8 @@ def _has_draws(ladders: Ladders, ladder: str) -> bool:
     """Tell whether any game of two players on a ladder was drawn."""
     facts, rows = ladders.for_ladder(ladder).facts, ladders.load_stream(ladder).rows
     has_two_players = np.asarray(arrays.take(facts.count, rows)) == 2
-    first_seats = np.asarray(arrays.take(facts.start, rows))[has_two_players]
-    places = (np.asarray(arrays.take(facts.place, first_seats + seat)) for seat in (0, 1))
+    first_slots = np.asarray(arrays.take(facts.start, rows))[has_two_players]
+    places = (np.asarray(arrays.take(facts.place, first_slots + seat)) for seat in (0, 1))
     return bool(np.equal(*places).any())
 
 

@@ -49,7 +49,7 @@ class EarlierTrace(NamedTuple):
 
 
 class Ladders:
-    """All ladders of some facts at one `as_of`, replayed on demand.
+    """All ladders that the facts define, at one `as_of`, replayed on demand.
 
     `rules` is a version that replaces the timeline of its ruleset. With `close_now`, games in open rating periods are
     scored as if the periods closed now. Each stream is built only once. Traces of ladders queried by name are kept,

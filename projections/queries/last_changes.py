@@ -43,16 +43,16 @@ class GameRevision(NamedTuple):
 class LastChanges:
     """The positions of the last changes to each subject in the log.
 
-    everywhere: the last event that may affect every subject, 0 if there is none
-    withdrawn:  by the position of an event that is not about a game: the last event that withdrew or reinstated it
-    renamed:    by player number: the last rename that affects the player
-    rulesets:   by ruleset id: the last event about a version
-    rows:       by row: the last event that changed the game, its clock, or its players' identities or accounts, else 0
-    revisions:  the superseded revisions of all corrected games
-    lists:      by ladder: the last event about a published list
+    global_position: the last event that may affect every subject, 0 if there is none
+    withdrawn:       by the position of an event that is not about a game: the last event that withdrew or reinstated it
+    renamed:         by player number: the last rename that affects the player
+    rulesets:        by ruleset id: the last event about a version
+    rows:            by row: the last change to the game, its clock, or its players' identities or accounts; 0 for none
+    revisions:       the superseded revisions of all corrected games
+    lists:           by ladder: the last event about a published list
     """
 
-    everywhere: int
+    global_position: int
     withdrawn: dict[int, int]
     renamed: dict[int, int] = field(default_factory=dict)
     rulesets: dict[str, int] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
     recorded, withdrawn = facts.recorded, dict[int, int]()
     for position, root in recorded.roots.items():
         withdrawn[root] = max(position, withdrawn.get(root, 0))
-    changes = LastChanges(everywhere=max(facts.left_out, default=0), withdrawn=withdrawn)
+    changes = LastChanges(global_position=max(facts.left_out, default=0), withdrawn=withdrawn)
     versions = [(version.ruleset.id, version.position) for version in recorded.versions]
     unusable = [(ruleset.ruleset_id, ruleset.position) for ruleset in recorded.unusable]
     for ruleset_id, position in (*versions, *unusable):
@@ -82,10 +82,10 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
             changes.renamed[number] = max(changes.last_change_to(rename.position), changes.renamed.get(number, 0))
     _, circular = resolve_renames((rename.player, rename.new_player) for rename in recorded.renames)
     if circular:  # withdrawing any rename of a cycle can change which of the others apply
-        changes.everywhere = max(changes.everywhere, *changes.renamed.values())
+        changes.global_position = max(changes.global_position, *changes.renamed.values())
     # a club may be on any ladder
     club_changes = [changes.last_change_to(rename.position) for rename in recorded.club_renames]
-    changes.everywhere = max([changes.everywhere, *club_changes])
+    changes.global_position = max([changes.global_position, *club_changes])
     player_changes = dict(changes.renamed)
     if _has_account_filter(facts):
         for account in recorded.accounts:

@@ -63,17 +63,18 @@ class RulesetChanges:
 class LadderDependencies:
     """The positions of the events that a ladder depends on.
 
-    stream:      the games and adjustments of the ladder
-    everywhere:  the last event that affects every answer about the ladder, even at earlier times
-    all_players: the last other event that affects all players: a published list, or the version that ranks the ladder
-    last:        the last event that affects any answer
-    spans:       excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
-    highest:     the highest position up to each game and adjustment of `stream`, in order
-    by_person:   the last event about each person's games and adjustments; None until it is needed
+    stream:          the games and adjustments of the ladder
+    global_position: the last event that affects every answer about the ladder, even at earlier times
+    all_players:     the last other event that affects all players: a published list, or the first game under the
+                     version that ranks the ladder
+    last:            the last event that affects any answer
+    spans:           excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
+    highest:         the highest position up to each game and adjustment of `stream`, in order
+    by_person:       the last event about each person's games and adjustments; None until it is needed
     """
 
     stream: Stream
-    everywhere: int
+    global_position: int
     all_players: int
     last: int
     spans: list[tuple[int, int]]
@@ -123,7 +124,7 @@ def find_last_event(
     if dependencies.stream.ranking.sums_lists or any(version.rule.age for version in dependencies.stream.versions):
         return max(own_position, dependencies.last)
     return _skip_excluded_spans(
-        max(dependencies.everywhere, dependencies.all_players, own_position, other_position), [dependencies]
+        max(dependencies.global_position, dependencies.all_players, own_position, other_position), [dependencies]
     )
 
 
@@ -160,7 +161,7 @@ def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Se
             entry_count = indexes[name].get(row)
             if entry_count is None or entry.stream.adjustments:
                 entry_count = sum(entry.stream.count_before(facts, (facts.occurred_at[row], first)))
-            last = max(last, entry.everywhere, entry.highest[entry_count - 1] if entry_count else 0)
+            last = max(last, entry.global_position, entry.highest[entry_count - 1] if entry_count else 0)
         yield _skip_excluded_spans(last, by_ladder)
 
 
@@ -183,7 +184,7 @@ def _find_cell_dependencies(connection: Connection, ladders: Ladders, row: int) 
     game = facts.texts[facts.cell_of(row).game]
     scoring_ids = {version.ruleset.id for version in facts.recorded.versions if game in version.ruleset.scope.game}
     ruleset_changes = [changes.rulesets[ruleset_id] for ruleset_id in {*scoring_ids, *facts.unusable}]
-    last = max([changes.everywhere, *ruleset_changes])
+    last = max([changes.global_position, *ruleset_changes])
     usable = [facts.rulesets[ruleset_id] for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys())]
     in_scope = [versions for versions in usable if any(game in version.ruleset.scope.game for version in versions)]
     timed = [versions for versions in in_scope if versions[0].ruleset.partition.is_by_time]
@@ -194,7 +195,7 @@ def _find_cell_dependencies(connection: Connection, ladders: Ladders, row: int) 
 def _load_game_ladders(
     connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]
 ) -> list[LadderDependencies]:
-    """Return the dependencies of the ladders that a game is on, among the ladders of some rulesets.
+    """Return the dependencies of the ladders that a game is on, among the ladders of the given rulesets.
 
     Each ruleset is given by its versions.
     """
@@ -228,7 +229,7 @@ def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
 def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
     """Return a position from which an id, given by its number, is known, for a player without games on a ladder.
 
-    It is the first event with the id or, if the id is only in superseded revisions, the first correction of one.
+    It is the first event with the id or, if the id is only in superseded revisions, the first event to supersede one.
     """
     recorded = facts.recorded
     positions = [account.position for account in recorded.accounts if account.player == number]
@@ -352,8 +353,8 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         if begin < end:
             begins.append(begin)
             ends.append(end)
-    everywhere = max(
-        changes.everywhere,
+    global_position = max(
+        changes.global_position,
         _find_last_version_change(facts, changes, versions),
         _find_start_change(facts, ruleset_changes, versions, values),
         # a seed counts for the whole ladder, because finding the games after the seed is not worthwhile
@@ -361,8 +362,8 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
     )
     if any(version.params.carry_over for version in versions):
         # an empty ladder has no carried-over points
-        everywhere = max(
-            everywhere, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
+        global_position = max(
+            global_position, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
         )
     all_players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream))
     if stream.ranking.sums_lists:
@@ -370,9 +371,16 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         all_players = max([all_players, *(_load_dependencies(connection, ladders, month).last for month in months)])
     highest = arrays.as_column(np.maximum.accumulate(arrays.as_numpy(order)))
     merged_spans = _merge_spans(begins, ends)
-    last = max(everywhere, all_players, highest[-1] if len(highest) else 0, merged_spans[-1][1] if merged_spans else 0)
+    last = max(
+        global_position, all_players, highest[-1] if len(highest) else 0, merged_spans[-1][1] if merged_spans else 0
+    )
     return LadderDependencies(
-        stream=stream, everywhere=everywhere, all_players=all_players, last=last, spans=merged_spans, highest=highest
+        stream=stream,
+        global_position=global_position,
+        all_players=all_players,
+        last=last,
+        spans=merged_spans,
+        highest=highest,
     )
 
 

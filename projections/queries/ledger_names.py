@@ -17,7 +17,7 @@ from ratings_ledger.projections.replay.ladder_names import ALL, LadderName, find
 from ratings_ledger.projections.replay.partition import list_cell_values, list_values_at
 from ratings_ledger.projections.rulesets.versions import Version, month_start
 
-LADDERS_IN_HINT = 3  # a hint names at most this many ladders
+LADDERS_IN_HINT_MAX = 3  # the maximum number of ladders that a hint names
 # the values in a ladder's name that are labels of its games, such as group and city
 Labels = tuple[str, ...]
 
@@ -92,8 +92,8 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
         return ""
     if facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time:
         return f"; the newest is {max(ladders, key=lambda ladder: (ladder.rpartition('/')[2], ladder))}"
-    more = f" and {len(ladders) - LADDERS_IN_HINT:,} more" if len(ladders) > LADDERS_IN_HINT else ""
-    return f"; there {'are' if len(ladders) > 1 else 'is'} {', '.join(ladders[:LADDERS_IN_HINT])}{more}"
+    more = f" and {len(ladders) - LADDERS_IN_HINT_MAX:,} more" if len(ladders) > LADDERS_IN_HINT_MAX else ""
+    return f"; there {'are' if len(ladders) > 1 else 'is'} {', '.join(ladders[:LADDERS_IN_HINT_MAX])}{more}"
 
 
 def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:

@@ -45,7 +45,7 @@ Counts = list[list[int]]
 
 
 class LevelChange(NamedTuple):
-    """The levels of some players after a game or an adjustment.
+    """The levels of the players in a game, or of the adjusted player, after the game or adjustment.
 
     game:       the number of the game on the ladder; for an adjustment, of the game after it
     row:        the game's row in the facts, None for an adjustment
@@ -220,7 +220,7 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) 
 
 
 def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Yield the changes of a player's rank from each of some ascending instants to the next."""
+    """Yield the changes of a player's rank between successive instants, given in ascending order."""
     last_rank = None
     for instant in ends:
         row = find_rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
@@ -233,8 +233,8 @@ def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[in
 class RankChange(Result):
     """A player's rank from a time on (None without a rank), and the number of the player's games by that time.
 
-    `position` is the position of the game or adjustment that changed the rank; it is None if the rank is that at the
-    end of a day, month or year.
+    `position` is the position of the game or adjustment that changed the rank; it is None if ranks are
+    compared only at the ends of days, months or years.
     """
 
     position: int | None

@@ -206,7 +206,7 @@ def load_events(connection: Connection, until: int, selection: EventSelection) -
 
 
 def read_forward(connection: Connection, after: int, limit: int, types: Collection[str]) -> RecordedEvents:
-    """Return the first `limit` events (0: all) after a position, of some types or of any type.
+    """Return the first `limit` events (0: all) after a position, of these types or, without types, of any.
 
     Raises `BadArgument` for an unknown type.
     """

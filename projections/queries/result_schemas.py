@@ -39,7 +39,7 @@ _COORDINATES: Schema = {
 
 
 def build_schemas(kinds: Iterable[type[Result]]) -> dict[str, Schema]:
-    """Return the schemas of some result types, and of all types in them, by name."""
+    """Return the schemas of result types, and of all types that they contain, by name."""
     schemas: dict[str, Schema] = {}
     for kind in kinds:
         _add_schema(kind, schemas)

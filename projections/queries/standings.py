@@ -206,12 +206,12 @@ def build_period_state(progress: PeriodProgress | None) -> PeriodState | Absent:
 
 
 def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the first `limit` rows (0: all) of some players, given by current id, or of all if `players` is empty."""
+    """Return the first `limit` rows (0: all) of `players`, given by current id; without `players`, of all."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
 def find_rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players, by player; on a long list, build no other rows."""
+    """Return the rows of `players`, by player; on a long list, build no other rows."""
     if isinstance(rows, RankedColumns):
         return {row.player: row for row in rows.rows_named(players)}
     return {row.player: row for row in rows if row.player in players}
@@ -361,7 +361,7 @@ def _find_last_game(facts: Facts, trace: Trace, row: RankedRow) -> int | None:
 
 
 def _find_earlier_rows(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players at `since` or, if it is earlier, at `as_of`."""
+    """Return the rows of `players` at `since` or, if it is earlier, at `as_of`."""
     instant = since if ladders.as_of is None else min(since, ladders.as_of)
     return find_rows_of_players(ladders.rank_at(trace, instant).rows, players)
 

@@ -42,7 +42,7 @@ from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, month_start, split_ladder_name
 
 # the maximum number of ladders that a message lists
-LADDERS_LISTED = 20
+LADDERS_LISTED_MAX = 20
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
@@ -67,7 +67,7 @@ def choose_only_ladder(
     qualifier: str = "",
     as_of: str | None = None,
     unscored: Sequence[str] = (),
-    limit: int = LADDERS_LISTED,
+    limit: int = LADDERS_LISTED_MAX,
 ) -> str:
     """Return the only candidate, for a query without a ladder. Raises `BadArgument` if there are several, or none.
 
@@ -105,7 +105,7 @@ class MultiLadderAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LadderRow(Result):
-    """A ladder that has games or adjustments. Ladders can differ in `as_of`, because a date ends in a ruleset's zone.
+    """A ladder that has games or adjustments. Without a home zone, `as_of` can differ between rulesets.
 
     `months` has the number of games in each of the last 24 months, up to the month of the last game; months before the
     first game are left out. It is empty for lists of months and years. `has_running_points` is False if the points are
@@ -226,7 +226,7 @@ class Survey:
         return self.undated.at(parse_as_of(self.requested_as_of, self.times.home or time_zone))
 
     def streams(self, ruleset_ids: Iterable[str]) -> Iterator[tuple[Ladders, Stream]]:
-        """Yield the stream of every ladder of some rulesets, with the ladders at the ruleset's coordinates.
+        """Yield the stream of every ladder of these rulesets, with the ladders at the ruleset's coordinates.
 
         The rulesets are in the given order, and the ladders of each by name.
         """
@@ -248,7 +248,7 @@ class Survey:
         return period is not None and is_running(period, clock.now(), as_of)
 
     def share(self, name: str, compute: Callable[[Survey], T]) -> T:
-        """Return a result that is computed once and shared by several queries; each query gets its failures."""
+        """Return a result; without `as_of`, compute it once for several queries, each of which gets its failures."""
         if self.requested_as_of is not None:
             return compute(self)
         answer, failures = _SHARED.get(self.undated, name, lambda: self._collect_failures(compute))
