@@ -39,7 +39,7 @@ from ratings_ledger.projections.replay.streams import (
     Stream,
     StreamAdjustment,
     find_seeded_states,
-    have_same_state,
+    have_same_state_columns,
     name_ladders_of_game,
 )
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
@@ -343,7 +343,11 @@ class _Path:
         old, new, total = self._advance(ladders)
         own = total if is_own else Fraction(0)
         may_split = may_split and (old.points is None) == (new.points is None)
-        if self.has_running_points and may_split and have_same_state(old.trace.final_version, new.trace.final_version):
+        if (
+            self.has_running_points
+            and may_split
+            and have_same_state_columns(old.trace.final_version, new.trace.final_version)
+        ):
             own = compute_own_part(old, new)
         return Cause(kind, position, own, total - own)
 

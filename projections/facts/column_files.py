@@ -67,9 +67,9 @@ class DamagedFile(Exception):
         """Delete the damaged file or folder, and log a warning."""
         # log the text instead of the error, whose traceback would keep the file open
         logger.warning("ratings: a damaged file in %s is not used: %s", self.path.parent, str(self))
-        for open_path in [*_OPEN]:
+        for open_path in [*_OPEN_FILES]:
             if self.path in (open_path, *open_path.parents):
-                _OPEN.pop(open_path, None)
+                _OPEN_FILES.pop(open_path, None)
         delete_file(self.path)
 
 
@@ -223,7 +223,7 @@ class _OwnFile:
         return DamagedFile(f"{name} {why}", self._path if only_this_file else self._path.parent)
 
 
-_OPEN: WeakValueDictionary[Path, _OwnFile] = WeakValueDictionary()
+_OPEN_FILES: WeakValueDictionary[Path, _OwnFile] = WeakValueDictionary()
 
 
 def open_file(path: Path) -> ColumnFile | None:
@@ -234,9 +234,9 @@ def open_file(path: Path) -> ColumnFile | None:
         source = _OwnFile(path)
     except FileNotFoundError:
         return None  # another process may have deleted it
-    open_source = _OPEN.get(path)
+    open_source = _OPEN_FILES.get(path)
     if open_source is None or open_source.footer != source.footer:
-        open_source = _OPEN[path] = source
+        open_source = _OPEN_FILES[path] = source
     return ColumnFile(open_source, path.name, open_source.footer)
 
 

@@ -24,7 +24,7 @@ from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBER
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Reading, Version
 
-UNRATED, ABORTED = 1, 2
+UNRATED, ABORTED = 1, 2  # the bits of `Cell.flags`
 LABELS = ("game", "kind", "group", "city", "league", "season")
 NONE = -1
 SAME = -(2**63)  # the value of `GameChange.occurred_at` if the change keeps the game's time
@@ -173,7 +173,7 @@ OPTIONAL = {
 # values of `score_decimals` for a score that no ruleset can read: it has too many decimals, or it is too large
 TOO_FINE, TOO_LARGE = 127, 126
 # reads scores in whole points, and custom numbers as recorded
-RECORDED = Reading(())
+RECORDED_READING = Reading(())
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
@@ -258,10 +258,10 @@ class Facts:
     other_records: list[tuple[int, str]] = field(default_factory=list)
     # checks all columns; None if none is left to check. Until it is called, each part is checked when it is read
     pending_check: Callable[[Facts], None] | None = None
-    # the folder of the cache, the chain hashes at the positions of its files, and the opened files
+    # the folder of the cache, the chain hashes at `position` and at the positions of cached traces, and the open traces
     cache: Path | None = None
     hashes: dict[int, bytes] = field(default_factory=dict)
-    segments: dict[Path, Any] = field(default_factory=dict)
+    trace_files: dict[Path, Any] = field(default_factory=dict)
     # whether events were applied after the facts were read from the cache; if so, results are not cached
     proposed: bool = False
     # the time of the last record, which closes rating periods; set only if a ruleset has rating periods
@@ -350,7 +350,7 @@ class Facts:
             rows={},
             pending_check=None,
             cache=None,
-            segments={},
+            trace_files={},
             clock_seconds={},
         )
 
@@ -386,8 +386,8 @@ class Facts:
             return
         self.pending_check(self)
         self.pending_check = None  # later files are checked when they are opened
-        for segment in [*self.segments.values()]:
-            segment.check()
+        for file in [*self.trace_files.values()]:
+            file.check()
 
     def id_ranks(self) -> array[int]:
         """Return, by player number, the rank of the person's current id among all ids in alphabetical order."""
@@ -413,7 +413,9 @@ class Facts:
         number: int = getattr(self.cells[self.cell[row]], name)
         return None if number == NONE else self.texts[number]
 
-    def column(self, name: str, row: int, participants: Sequence[int], reading: Reading = RECORDED) -> list[int]:
+    def column(
+        self, name: str, row: int, participants: Sequence[int], reading: Reading = RECORDED_READING
+    ) -> list[int]:
         """Return the values of a column that rules read, for some participants of the game in a row.
 
         `reading` describes how the ruleset reads scores and custom numbers.

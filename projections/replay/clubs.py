@@ -51,7 +51,7 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
     count = np.bincount(seats.row[group_starts], minlength=len(people.start)).astype(np.int32)
     start = arrays.exclusive_cumsum(arrays.as_column(count))
     place = _reduce_groups(np.minimum, arrays.as_numpy(people.place)[seats.slot], group_starts).astype(np.int32)
-    adjustments, recorded = _keep_decisions(people, ruleset_id, numbers)
+    adjustments, recorded = _renumber_decisions(people, ruleset_id, numbers)
     return Facts(
         position=people.position,
         chain_hash=people.chain_hash,
@@ -87,11 +87,11 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
         unusable=people.unusable,
         leagues=people.leagues,
         renamed=bool(people.clubs),
-        club_games=_read_club_games(people, versions, seats, group_starts, failures),
+        club_games=_build_club_games(people, versions, seats, group_starts, failures),
     )
 
 
-def _read_club_games(
+def _build_club_games(
     people: Facts, versions: Sequence[Version], seats: Seats, group_starts: Any, failures: Mapping[int, Exception]
 ) -> ClubGames:
     """Return the members of the clubs in all games. The seats of each club in a game start at `group_starts`."""
@@ -145,7 +145,9 @@ def _belongs_to_ruleset(adjustment: Adjustment, ruleset_id: str) -> bool:
     return parse_name(adjustment.ladder).ruleset_id == ruleset_id
 
 
-def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> tuple[list[Adjustment], RecordedFacts]:
+def _renumber_decisions(
+    people: Facts, ruleset_id: str, numbers: dict[str, int]
+) -> tuple[list[Adjustment], RecordedFacts]:
     """Return the live adjustments of clubs, and all recorded facts about clubs, under the recorded names."""
     recorded = people.recorded
     adjustments = [

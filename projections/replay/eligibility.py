@@ -150,8 +150,8 @@ def list_counted(facts: Facts, row: int, version: Version) -> list[int]:
 
 def needs_check(version: Version) -> bool:
     """Tell whether the version checks games one by one, after counting their participants and reading their numbers."""
-    seasonal = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
-    return version.rule.check is not None or bool(seasonal)
+    checks_season = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
+    return version.rule.check is not None or bool(checks_season)
 
 
 class UnreadableGame(NamedTuple):
@@ -398,10 +398,10 @@ class SelectedGames(NamedTuple):
 def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
     """Return the rows of the games between two instants, in replay order: by time, then by first position."""
     times = arrays.as_numpy(facts.occurred_at)
-    inside = np.ones(len(times), dtype=bool) if since is None else times >= since
+    is_within = np.ones(len(times), dtype=bool) if since is None else times >= since
     if as_of is not None:
-        inside &= times <= as_of
-    rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
+        is_within &= times <= as_of
+    rows = np.arange(len(times)) if is_within.all() else np.flatnonzero(is_within)
     row_times = times if len(rows) == len(times) else times[rows]
     if not (row_times[1:] >= row_times[:-1]).all():
         # Rows are in the order of their first positions, and sorting is stable.
@@ -441,8 +441,8 @@ def select_games(
     ]
     rows = _drop_voided(facts, rows)
     since, version_since = version_starts(versions)
-    frozen = versions[0].ruleset.freeze != "none"
-    starts = find_league_starts(facts, versions) if frozen else {}
+    is_frozen = versions[0].ruleset.freeze != "none"
+    starts = find_league_starts(facts, versions) if is_frozen else {}
     arguments = (
         facts.cell,
         facts.occurred_at,
@@ -457,7 +457,7 @@ def select_games(
         array("q", since),
         array("h", version_since),
         array("q", [starts.get(cell.league, SAME) for cell in facts.cells]),
-        int(frozen),
+        int(is_frozen),
         cell_mask,
         len(facts.cells),
         build_seat_mask(versions),
@@ -467,14 +467,14 @@ def select_games(
         len(ACCOUNT_TIERS),
         *_list_account_changes(facts, versions),
     )
-    compiled = compiling.is_worthwhile(len(rows))
+    is_compiled = compiling.is_worthwhile(len(rows))
 
     def select_into(part: Column, outputs: Sequence[Any]) -> int:
-        games: int = compiling.run_loop(select_slots, part, *arguments, *outputs, as_compiled=compiled)
+        games: int = compiling.run_loop(select_slots, part, *arguments, *outputs, as_compiled=is_compiled)
         return games
 
-    in_parts = compiled and len(rows) >= 2 * PART_GAMES
-    games = _select_in_parts(facts, rows, select_into, buffers) if in_parts else select_into(rows, buffers)
+    runs_in_parts = is_compiled and len(rows) >= 2 * PART_GAMES
+    games = _select_in_parts(facts, rows, select_into, buffers) if runs_in_parts else select_into(rows, buffers)
     facts.release_pages()
     row, version, offset, slot = (memoryview(column) for column in buffers)
     selected = SelectedGames(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
@@ -523,10 +523,10 @@ def _drop_voided(facts: Facts, rows: Column) -> Column:
     """Return the rows without voided games."""
     if not facts.voided:
         return rows
-    live = np.ones(len(facts.cell), dtype=bool)
-    live[list(facts.voided)] = False
+    is_live = np.ones(len(facts.cell), dtype=bool)
+    is_live[list(facts.voided)] = False
     ordered = arrays.as_numpy(rows)
-    return arrays.as_column(ordered[live[ordered]])
+    return arrays.as_column(ordered[is_live[ordered]])
 
 
 def _build_cell_mask(facts: Facts, versions: Sequence[Version], is_on_ladder: Callable[[Cell], bool]) -> Column:

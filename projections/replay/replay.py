@@ -47,7 +47,7 @@ from ratings_ledger.projections.replay.streams import (
     StreamAdjustment,
     carry_columns,
     find_version_changes,
-    have_same_state,
+    have_same_state_columns,
     insert_version_entries,
 )
 from ratings_ledger.projections.replay.trace import Trace
@@ -174,7 +174,7 @@ class VersionSwitch:
     def begin(self, version: Version) -> int:
         """Convert the states to the columns of a version. Return the number of these columns."""
         previous, self.version, self._states_to_record = self.version, version, None
-        if previous is not None and not have_same_state(previous, version):
+        if previous is not None and not have_same_state_columns(previous, version):
             entry_indices = [
                 index
                 for index, adjustment in enumerate(self._stream.adjustments)
@@ -189,7 +189,7 @@ class VersionSwitch:
         return version.rule.width
 
     def end(self) -> None:
-        """Restore the recorded states before the version's entries: the loop recorded them already converted."""
+        """Record the states before the version's entries as they were: the loop recorded them after the conversion."""
         if self._states_to_record is not None:
             entry_indices, states = self._states_to_record
             self._states_before_adjustments[:, entry_indices] = states

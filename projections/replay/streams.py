@@ -479,11 +479,14 @@ def find_version_changes(versions: Sequence[Version]) -> list[VersionChange]:
         )
         for (_, previous), (since, version) in pairwise(starts)
         if previous != version
-        and (versions[version].rule.enter is not None or not have_same_state(versions[previous], versions[version]))
+        and (
+            versions[version].rule.enter is not None
+            or not have_same_state_columns(versions[previous], versions[version])
+        )
     ]
 
 
-def have_same_state(left: Version, right: Version) -> bool:
+def have_same_state_columns(left: Version, right: Version) -> bool:
     """Tell whether the rules of two versions have the same state columns."""
     return [column.name for column in state_columns(left.rule)] == [column.name for column in state_columns(right.rule)]
 

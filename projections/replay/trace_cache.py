@@ -121,7 +121,7 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
             file = _open_trace_file(folder / name, facts, versions)
         except DamagedFile as problem:
             problem.discard()
-            facts.segments.pop(folder / name, None)
+            facts.trace_files.pop(folder / name, None)
             continue
         except UnreadableFile:
             continue
@@ -250,7 +250,7 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
 
     Facts and their copies share the opened file. Raises `DamagedFile`, `UnreadableFile`.
     """
-    if path not in facts.segments:
+    if path not in facts.trace_files:
         new_file = open_file(path)
         if new_file is None:
             return None
@@ -258,8 +258,8 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
             _check_columns(new_file, facts, versions)
         except (ValueError, LookupError, TypeError) as error:
             raise DamagedFile(f"{path.name} does not hold a trace: {error}", path) from None
-        facts.segments[path] = new_file
-    file: ColumnFile = facts.segments[path]
+        facts.trace_files[path] = new_file
+    file: ColumnFile = facts.trace_files[path]
     if facts.pending_check is None:
         file.check()
     return file
