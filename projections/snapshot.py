@@ -726,8 +726,9 @@ class Snapshot(SnapshotReader):
             is_narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not is_narrowed:
-                known, people = Log(log.connection, log.position), read_identities(log.connection, log.position).current
-                hint = known.suggest_similar("game", subject) or known.suggest_similar("player", subject, people)
+                events = Log(log.connection, log.position)
+                current = read_identities(log.connection, log.position).current
+                hint = events.suggest_similar("game", subject) or events.suggest_similar("player", subject, current)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=is_narrowed, hint=hint, times=log.times)
 
     # -- the last event that affects an answer: a snapshot at the position of that event gives the same answer

@@ -108,12 +108,12 @@ def attribute_points(
         if spec.published
         for message in _find_contradictions(loader, ladder, player, end)
     )
-    first, last = ends
+    before_end, after_end = ends
     return PointsAttributed(
         player=player,
         ladder=ladder,
-        before=first,
-        to=last,
+        before=before_end,
+        to=after_end,
         start=as_exact(attribution.start),
         change=as_exact(attribution.change),
         causes=describe_causes(connection, attribution),
@@ -181,7 +181,7 @@ def _describe_cause(log: Log, cause: Cause, record: str | None) -> AttributedCau
     )
     if record is None:
         return details
-    event, known = json.loads(record), read_known_event(cause.position or 0, record)
+    event, known_event = json.loads(record), read_known_event(cause.position or 0, record)
     return replace(
         details,
         event_id=event["id"],
@@ -190,7 +190,7 @@ def _describe_cause(log: Log, cause: Cause, record: str | None) -> AttributedCau
         recorded_at=to_datetime(parse_record_instant(event["recorded_at"])),
         by=event["by"],
         reason=event["data"].get("reason"),
-        what=_describe_subject(find_root(log, known) or known),
+        what=_describe_subject(find_root(log, known_event) or known_event),
     )
 
 

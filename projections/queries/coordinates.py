@@ -341,9 +341,9 @@ def parse_coordinates(text: str) -> CoordinateSpec:
     parts: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
-        known = PART_NAMES if equals else KEYWORDS
-        hint = "" if name in known else did_you_mean(name, known)
-        is_known = name in known or not (equals or hint)
+        accepted = PART_NAMES if equals else KEYWORDS
+        hint = "" if name in accepted else did_you_mean(name, accepted)
+        is_known = name in accepted or not (equals or hint)
         if not equals:
             name, value = ("published", "yes") if name == "published" else ("known-at", name)
         if not (is_known and value):
@@ -398,10 +398,10 @@ def list_ruleset_ids(connection: Connection) -> set[str]:
     return {event.data["id"] for event in read_events_of_type("ruleset.published", records)}
 
 
-def build_unknown_ruleset_error(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
+def build_unknown_ruleset_error(ruleset_id: str, known_ids: Collection[str], when: str = "") -> UnknownLadder:
     """Build the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
-    names = f"published: {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
-    hint = did_you_mean(ruleset_id, known) or _suggest_shipped(ruleset_id)
+    names = f"published: {', '.join(sorted(known_ids))}" if known_ids else "none is published; see: ratings init"
+    hint = did_you_mean(ruleset_id, known_ids) or _suggest_shipped(ruleset_id)
     return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){hint}")
 
 

@@ -126,8 +126,8 @@ def _list_members(result: Any) -> Iterator[tuple[str, Any]]:
         if not marker.get("inline"):
             yield marker.get("name", member.name), value
         elif isinstance(value, dict):
-            first = marker.get("columns", {})
-            yield from ((name, value[name]) for name in dict.fromkeys([*first, *value]) if name in value)
+            leading_names = marker.get("columns", {})
+            yield from ((name, value[name]) for name in dict.fromkeys([*leading_names, *value]) if name in value)
         else:
             yield from _list_members(value)
 

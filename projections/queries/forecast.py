@@ -307,10 +307,14 @@ def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
 
 def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
     """Raise `BadArgument` for a number that the rule does not read or that is outside the ruleset's range."""
-    known = [name.removeprefix(NUMBERS) for name in version.rule.columns if name.startswith(NUMBERS)]
+    readable_names = [name.removeprefix(NUMBERS) for name in version.rule.columns if name.startswith(NUMBERS)]
     for name, value in numbers.items():
-        if name not in known:
-            hint = f"it reads {joined(known)}" if known else "leave it out, because the rule reads no numbers"
+        if name not in readable_names:
+            hint = (
+                f"it reads {joined(readable_names)}"
+                if readable_names
+                else "leave it out, because the rule reads no numbers"
+            )
             raise BadArgument(f"{version.rule.id} does not read the number {quote(name)}; {hint}", "numbers")
         allowed = version.ruleset.numbers.get(name)
         if allowed is not None and not allowed.min <= value <= allowed.max:

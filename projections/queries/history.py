@@ -128,14 +128,18 @@ def _find_contradicting_lists(
         until = find_comparison_time(entry, ruleset)
         if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue
-        last = course.find_last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
+        last_index = (
+            course.find_last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
+        )
         listed_points = _find_points(load_published_list(connection, entry), facts, player)
         current_points = (
-            _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
+            _compute_points_today(ladders, ladder, player, until, course.values[last_index])
+            if last_index >= 0
+            else None
         )
         if listed_points != current_points:
             as_of = None if entry.as_of is None else to_datetime(entry.as_of)
-            by_index.setdefault(max(last, 0), []).append(ShownPoints(entry.position, as_of, listed_points))
+            by_index.setdefault(max(last_index, 0), []).append(ShownPoints(entry.position, as_of, listed_points))
     return by_index
 
 

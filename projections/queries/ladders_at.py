@@ -167,12 +167,12 @@ class Ladders:
             if (rules := self._find_rules(ruleset_id)) is not None:
                 versions = select_version(versions, rules)
             # the only ladder of its ruleset may have been replayed already
-            known = None if versions[0].ruleset.partition.by else self._cached_trace(ruleset_id)
-            if known is not None and known.has_history and (known.game_count or known.adjustment_count):
+            trace = None if versions[0].ruleset.partition.by else self._cached_trace(ruleset_id)
+            if trace is not None and trace.has_history and (trace.game_count or trace.adjustment_count):
                 if light:
-                    stream = known.stream
-                    return {ruleset_id: Stream(ruleset_id, stream.rule, stream.versions, stream.names, trace=known)}
-                joined_trace = known.join_parts()
+                    stream = trace.stream
+                    return {ruleset_id: Stream(ruleset_id, stream.rule, stream.versions, stream.names, trace=trace)}
+                joined_trace = trace.join_parts()
                 self._streams[ruleset_id] = {ruleset_id: replace(joined_trace.stream, trace=joined_trace)}
             else:
                 self._streams[ruleset_id] = build_streams(
@@ -193,8 +193,8 @@ class Ladders:
 
     def load_stream(self, ladder: str) -> Stream:
         """Return the stream of one ladder, from its trace if the trace is cached. Raises the errors of `stream`."""
-        known = self._cached_trace(ladder)
-        return known.join_parts().stream if known is not None and known.has_history else self.stream(ladder)
+        trace = self._cached_trace(ladder)
+        return trace.join_parts().stream if trace is not None and trace.has_history else self.stream(ladder)
 
     def trace(self, ladder: str, keep_history: bool = True) -> Trace:
         """Return the trace of one ladder; with `keep_history`, it includes the points before every game.
@@ -203,17 +203,17 @@ class Ladders:
         """
         if (scoped := self.for_ladder(ladder)) is not self:
             return scoped.trace(ladder, keep_history)
-        known = self._cached_trace(ladder)
-        if known is None or (keep_history and not known.has_history):
+        trace = self._cached_trace(ladder)
+        if trace is None or (keep_history and not trace.has_history):
             stream = self.stream(ladder)
-            known = self._traces[ladder] = replay(
+            trace = self._traces[ladder] = replay(
                 stream, keep_history=keep_history or self._should_keep(ladder, stream)
             )
-            if self.as_of is None and self.rules is None and self.facts.cache is not None and known.has_history:
+            if self.as_of is None and self.rules is None and self.facts.cache is not None and trace.has_history:
                 from ratings_ledger.projections.replay.trace_cache import store_trace
 
-                store_trace(self.facts, known, stream.versions)
-        return known
+                store_trace(self.facts, trace, stream.versions)
+        return trace
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
         """Tell whether to keep the points before every game: for a short ladder, or if the next write continues it."""
@@ -225,8 +225,8 @@ class Ladders:
         """Return the ladder's trace if that takes no replay, or a replay whose result is kept; otherwise None."""
         if (scoped := self.for_ladder(ladder)) is not self:
             return scoped._cached_trace(ladder)
-        if ladder not in self._traces and (known := self._look_up_trace(ladder)) is not None:
-            self._traces[ladder] = known
+        if ladder not in self._traces and (trace := self._look_up_trace(ladder)) is not None:
+            self._traces[ladder] = trace
         return self._traces.get(ladder)
 
     def _look_up_trace(self, ladder: str) -> Trace | None:
@@ -244,10 +244,10 @@ class Ladders:
         if ladder in whole_history._traces or self._is_worth_keeping(ladder):
             with suppress(RuleFailure):  # a later game may cause the failure
                 whole_history.trace(ladder)
-        known = whole_history._traces.get(ladder)
-        if known is None or not known.has_history or not can_be_truncated(known.stream):
+        trace = whole_history._traces.get(ladder)
+        if trace is None or not trace.has_history or not can_be_truncated(trace.stream):
             return None
-        return truncate_trace(self.facts, known, self.as_of)
+        return truncate_trace(self.facts, trace, self.as_of)
 
     def _continue_trace(self, ladder: str) -> Trace | None:
         """Continue the ladder's trace at an earlier position; return None if a full replay is better."""
@@ -284,8 +284,8 @@ class Ladders:
 
         Raises `UnknownLadder` and `RulesetUnusable`, and `RuleFailure` if an earlier game failed.
         """
-        if (known := self._cached_trace(ladder)) and known.has_history:
-            return TracePosition(known, *known.count_before(self.facts, moment))
+        if (trace := self._cached_trace(ladder)) and trace.has_history:
+            return TracePosition(trace, *trace.count_before(self.facts, moment))
         stream = self.stream(ladder)
         trace = replay(
             stream.truncate(*stream.count_before(self.facts, moment)), keep_history=False
@@ -297,8 +297,8 @@ class Ladders:
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
-        known = self._cached_trace(ladder)
-        return known.find_start(self.facts) if known else self.stream(ladder).find_start(self.facts)
+        trace = self._cached_trace(ladder)
+        return trace.find_start(self.facts) if trace else self.stream(ladder).find_start(self.facts)
 
     def describe_periods(self, ladder: str) -> PeriodProgress | None:
         """Return the state of a ladder's rating periods, None if it has none. Raises the errors of `trace`."""

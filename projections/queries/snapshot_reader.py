@@ -75,23 +75,23 @@ class LadderCache:
         The facts are read from their files later. Reading may then raise `DamagedFile` or `UnreadableFile`: pass the
         error to `forget`. Raises `StoreDamaged`.
         """
-        known = None
+        cached = None
         if any(cached_position == position for cached_position, _ in [*self._by_position]):
             with self._lock:
                 by_rules = self._by_position.get((position, read_chain_hash(connection, position) or ZERO), {})
-                known = next(iter(by_rules.values()), None)
-        earlier = self._find_earlier(connection, position) if known is None and self._by_position else None
-        if known is not None:
-            facts = known.facts
+                cached = next(iter(by_rules.values()), None)
+        earlier = self._find_earlier(connection, position) if cached is None and self._by_position else None
+        if cached is not None:
+            facts = cached.facts
         elif earlier is not None:
             facts = follow_log(earlier.facts, connection, position)
         else:
             facts = self._decode(connection, position, lazily=self._reads_lazily)
         key = position, facts.chain_hash
         with self._lock:
-            if known is None and self._by_position:
-                last = next(reversed(self._by_position.values()))
-                facts.reuse_id_ranks(next(iter(last.values())).facts)
+            if cached is None and self._by_position:
+                last_used = next(reversed(self._by_position.values()))
+                facts.reuse_id_ranks(next(iter(last_used.values())).facts)
             by_rules = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
             while len(self._by_position) > POSITIONS_MAX:
                 del self._by_position[next(iter(self._by_position))]
@@ -362,12 +362,12 @@ class SnapshotReader:
         with self.connect() as connection:
             if self.known_at is None:
                 facts = self._load_ladders(connection, head(connection).position, lazily=True).facts
-                known = facts.rulesets.keys() | facts.unusable.keys()
+                ruleset_ids = facts.rulesets.keys() | facts.unusable.keys()
             else:
-                known = list_ruleset_ids(connection)
-        if parse_name(right).ruleset_id in known:
+                ruleset_ids = list_ruleset_ids(connection)
+        if parse_name(right).ruleset_id in ruleset_ids:
             return left, self.full_name(right)
-        is_swapped = parse_name(left).ruleset_id in known or ("/" in left and "/" not in right)
+        is_swapped = parse_name(left).ruleset_id in ruleset_ids or ("/" in left and "/" not in right)
         return (right, self.full_name(left)) if is_swapped else (left, right)
 
     def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
