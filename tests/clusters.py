@@ -21,7 +21,12 @@ from ratings_ledger.projections.cluster import cluster_work, engines, prepared_l
 from ratings_ledger.projections.cluster.object_store import OpenedObject, open_object, open_object_store
 from ratings_ledger.projections.cluster.resources import Cluster
 from ratings_ledger.projections.cluster.segments import read_player_names, to_numbers_name
-from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
+from ratings_ledger.projections.cluster.worker_checks import (
+    CODE_DIGEST,
+    WorkerRequirements,
+    compute_golden_digest,
+    create_nonce,
+)
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import generations
@@ -76,7 +81,12 @@ def open_local_cluster(place: Path, engine: Any = None) -> Iterator[Cluster]:
     """Provide a cluster whose objects are in a folder."""
     open_object.cache_clear()
     objects = open_object_store(str(place))
-    yield Cluster(engine or InProcessEngine(), objects, Proof(CODE, prove(objects), compute_golden_digest()), set())
+    yield Cluster(
+        engine or InProcessEngine(),
+        objects,
+        WorkerRequirements(CODE_DIGEST, create_nonce(objects), compute_golden_digest()),
+        set(),
+    )
 
 
 @contextmanager

@@ -57,8 +57,7 @@ ACCOUNT_TYPES = ("player.registered", "player.account_changed")
 # the types of events, other than those of games, on which a ladder may depend
 RELEVANT_TYPES = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
 
-# a half-open range of time in microseconds: games are read from the first instant on and before the second; None is
-# open
+# a half-open range of instants, in microseconds since 1970: games from the first on and before the second; None is open
 Window = tuple[int | None, int | None]
 
 
@@ -91,7 +90,7 @@ def create_base(
     Args:
         objects: The object store.
         facts: The settled facts of unsealed games.
-        segments: The names of all segments; the last is that of these facts.
+        segments: The names of all segments; the last is the head segment, which holds these facts.
         changed: The first positions of the sealed games that a later event changed.
         records: (position, record) of all events that are not about games.
         clock_game_positions: The first positions of the games that have a clock, by game id.
@@ -177,7 +176,8 @@ class SharedBase:
     ) -> tuple[Facts, int]:
         """Return the facts of the cells' games in a window, and how many of these games the segments hold.
 
-        The given players get the first numbers. Raises `DamagedObject`.
+        A changed game counts in each segment that holds it. The given players get the first numbers. Raises
+        `DamagedObject`.
         """
         facts = Facts(self.position, self.chain_hash, recorded_until=self.recorded_until)
         for name in players:

@@ -23,10 +23,12 @@ from ratings_ledger.ledger.processes.forking import available_cores, open_pool
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.cluster.object_store import DamagedObject
 
-CONNECT_SECONDS = 20  # how long to wait for an answer of a Dask scheduler
+CONNECT_SECONDS = 20  # how long to wait for an answer from a Dask scheduler
 # the number of tasks submitted at a time for each thread of a cluster, because an answer takes about 20 ms
 TASKS_PER_THREAD = 16
-SCHEDULER_GONE = "the scheduler of the cluster is gone; finished tasks are kept for the next try"
+SCHEDULER_GONE = (
+    "the scheduler of the cluster is gone; finished tasks are kept; start it and run the same command again"
+)
 
 
 class UnfitWorker(Exception):
@@ -154,7 +156,7 @@ class DaskEngine:
             handle.cancel()
 
     def capacity(self) -> int:
-        """Return several tasks per worker thread, so that no thread waits for its next task."""
+        """Return room for several tasks per worker thread, so that no thread waits for its next task."""
         self._check_scheduler()
         with _translate_gone_scheduler():
             info = self._client.scheduler_info(n_workers=-1)

@@ -2,7 +2,7 @@
 Objects are created atomically, and then never change.
 
 In a folder, an object is written to a temporary file and linked to its name. An object store creates an object only if
-the object does not exist; `prove` checks that the store respects this condition.
+the object does not exist; `create_nonce` checks that the store respects this condition.
 """
 
 from __future__ import annotations

@@ -38,15 +38,13 @@ WINDOW_GAMES = 1_000_000
 
 
 def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
-    """Replay the ladders of a pack; return the packed results. Raises `DamagedObject` if games are missing."""
+    """Replay the ladders of a pack; return the serialised results. Raises `DamagedObject` if games are missing."""
     if plan["streamed"] is not None:
         ladder = stream_ladder(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
         return serialise_results([] if ladder is None else [ladder])
     ladders = Ladders(base.load_facts(plan["cells"], plan["games"]))
-    planned, versions = (
-        plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
-        ladders.facts.rulesets[plan["ruleset"]],
-    )
+    planned = plan_ladders(ladders, [plan["ruleset"]], plan["stored"])
+    versions = ladders.facts.rulesets[plan["ruleset"]]
     streams = {
         name: stream
         for name, stream in planned.streams.items()

@@ -109,7 +109,7 @@ def build_packs(
         cells_by_family = {family: cells for family, cells in cells_by_family.items() if family in requested_by_family}
     games_by_family = {family: sum(games[cell] for cell in cells) for family, cells in cells_by_family.items()}
 
-    def pack(families: list[Family]) -> Pack:
+    def build_pack(families: list[Family]) -> Pack:
         cells = {cell for family in families for cell in cells_by_family[family]}
         ladders = (
             sorted(name for family in families for name in names.get(family, ()))
@@ -120,12 +120,12 @@ def build_packs(
     families, cost = list[Family](), 0
     for family in sorted(cells_by_family, key=lambda family: (-games_by_family[family], family)):
         if families and cost + games_by_family[family] + FAMILY_COST > budget:
-            yield pack(families)
+            yield build_pack(families)
             families, cost = [], 0
         families.append(family)
         cost += games_by_family[family] + FAMILY_COST
     if families:
-        yield pack(families)
+        yield build_pack(families)
 
 
 def _group_cells(

@@ -1,4 +1,4 @@
-"""Open what a computation on a cluster needs: an engine, an object store, and the proof that workers must give."""
+"""Open what a computation on a cluster needs: an engine, an object store, and the requirements for workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.cluster.engines import Engine, UnfitWorker, open_engine
 from ratings_ledger.projections.cluster.object_store import Folder, Objects, open_object_store
-from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
+from ratings_ledger.projections.cluster.worker_checks import (
+    CODE_DIGEST,
+    WorkerRequirements,
+    compute_golden_digest,
+    create_nonce,
+)
 from ratings_ledger.projections.facts.column_cache import name_cache_folder
 
 ReportProgress = Callable[[str, dict[str, Any]], None]
@@ -28,14 +33,14 @@ SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "rec
 class Cluster(NamedTuple):
     """The resources of one computation.
 
-    proof:           what a worker must prove before it runs tasks
+    requirements:    what a worker must match before it runs tasks
     own_objects:     the names of the objects that only this computation uses
     report_progress: a function to call with the stage of the computation and its numbers
     """
 
     engine: Engine
     objects: Objects
-    proof: Proof
+    requirements: WorkerRequirements
     own_objects: set[str]
     report_progress: ReportProgress = lambda stage, progress: None
 
@@ -63,18 +68,22 @@ def open_cluster(
     """
     objects = open_ledger_objects(ledger, url)
     if isinstance(objects, Folder):
-        # the group may write into a folder that was named, because the accounts of a cluster may share a group
+        # the group may write into a folder given by --segments, because the accounts of a cluster may share a group
         objects.refuse_other_accounts(ANY_RIGHTS_OF_OTHERS if url is None else WORLD_WRITABLE)
     with open_engine(on) as engine:
         if not compiling.is_available():
-            raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
+            raise StoreUnavailable(
+                "this machine needs numpy and numba, as the workers do: pip install 'ratings-ledger[fast]'", "file"
+            )
         try:
-            golden = compute_golden_digest()
+            golden_digest = compute_golden_digest()
         except UnfitWorker as problem:
             raise StoreUnavailable(str(problem), "file") from None
-        nonce = prove(objects)
+        nonce = create_nonce(objects)
         try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, golden), {nonce}, report_progress)
+            yield Cluster(
+                engine, objects, WorkerRequirements(CODE_DIGEST, nonce, golden_digest), {nonce}, report_progress
+            )
         finally:
             with suppress(OSError):
                 objects.delete(nonce)

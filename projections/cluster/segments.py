@@ -2,9 +2,9 @@
 
     segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST, with the chain hash at LAST
 
-Games as first recorded are in parts of a few thousand games, ordered by cell and then by position, so that a task that
-needs some cells reads few other games. All other events are stored as records. Each segment numbers its players and
-cells from 0; the object `numbers-...` maps these numbers to the ledger's numbers.
+Games as first recorded (in a head segment: as they are now) are in parts of a few thousand games, ordered by cell and
+then by position, so that a task that needs some cells reads few other games. All other events are stored as records.
+Each segment numbers its players and cells from 0; the object `numbers-...` maps these numbers to the ledger's numbers.
 """
 
 from __future__ import annotations
@@ -297,10 +297,10 @@ class Numbering:
     def __init__(self, earlier: Iterable[OpenedObject]) -> None:
         self.players: dict[str, int] = {}
         self.cells: dict[NamedCell, int] = {}
-        for segment in earlier:
-            self.add_segment(segment)
+        for numbers in earlier:
+            self.add_numbers(numbers)
 
-    def add_segment(self, numbers: OpenedObject) -> None:
+    def add_numbers(self, numbers: OpenedObject) -> None:
         """Add the numbers object of a segment."""
         for name in read_player_names(numbers):
             self.players.setdefault(name, len(self.players))

@@ -62,7 +62,7 @@ def simulate_on_cluster(
     known_at: str | None,
     note: Callable[[str], None],
 ) -> Simulation:
-    """Return the result of `Snapshot.simulate`, computed by workers. Invalid arguments are refused before that.
+    """Return the result of `Snapshot.simulate`, computed by workers. Invalid arguments are refused first.
 
     Raises the errors of `Snapshot.simulate`, `open_cluster` and `run_tasks`.
     """

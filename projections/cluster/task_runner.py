@@ -135,7 +135,7 @@ class _TaskQueue:
 
     def _submit(self, task: Task) -> None:
         cluster = self._cluster
-        handle = cluster.engine.submit(perform, cluster.objects.url, cluster.proof, self._plan_ranges[task])
+        handle = cluster.engine.submit(perform, cluster.objects.url, cluster.requirements, self._plan_ranges[task])
         self.running[handle], self._started_at[handle] = task, self._now
 
     def wait(self) -> dict[Any, Exception | None]:

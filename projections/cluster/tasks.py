@@ -1,6 +1,6 @@
 """Perform the tasks of a worker. Each task reads objects and creates one object.
 
-perform(url, proof, plan_range)     performs the plan at a location
+perform(url, requirements, plan_range)     performs the plan at a location
 
 A plan is JSON, and determines the name of the object to create. The plans of tasks that are submitted together are in
 one object. A worker that finds its object already created compares the two, because the same plan gives the same bytes
@@ -34,7 +34,7 @@ from ratings_ledger.projections.cluster.pack_comparisons import compare_pack
 from ratings_ledger.projections.cluster.pack_replays import replay_pack
 from ratings_ledger.projections.cluster.packs import Pack
 from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, encode_segment, parse_segment_name
-from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest
+from ratings_ledger.projections.cluster.worker_checks import CODE_DIGEST, WorkerRequirements, compute_golden_digest
 from ratings_ledger.projections.facts.bulk_decoding import split_into_pages
 from ratings_ledger.projections.facts.decoding import decode_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
@@ -59,35 +59,35 @@ class PlanRange(NamedTuple):
 
 
 @lru_cache(64)
-def _check_fitness(url: str, proof: Proof) -> None:
+def _check_fitness(url: str, requirements: WorkerRequirements) -> None:
     """Raise `UnfitWorker` unless this worker passes the checks. First clear the caches of earlier computations."""
     open_object.cache_clear()
     load_base.cache_clear()
     worker = f"the worker on {platform.node()}"
-    if proof.code != CODE:
+    if requirements.code_digest != CODE_DIGEST:
         raise UnfitWorker(
             f"{worker} runs another version of this program, Python, numpy or numba than this machine; install the "
             "same versions there"
         )
     try:
-        content = bytes(open_object_store(url).read(proof.nonce, 0, 1000))
+        content = bytes(open_object_store(url).read(requirements.nonce, 0, 1000))
     except OSError:
         content = b""
-    if content.partition(b" ")[0] != proof.nonce.encode():
+    if content.partition(b" ")[0] != requirements.nonce.encode():
         raise UnfitWorker(f"{worker} cannot read the objects in {url}; {SAME_LOCATION}")
-    if compute_golden_digest() != proof.golden:
+    if compute_golden_digest() != requirements.golden_digest:
         raise UnfitWorker(
             f"{worker} computes different points than this machine for the same games; leave this worker out, because "
             "its processor rounds differently"
         )
 
 
-def perform(url: str, proof: Proof, plan_range: PlanRange) -> None:
+def perform(url: str, requirements: WorkerRequirements, plan_range: PlanRange) -> None:
     """Perform the plan at a location.
 
     Raises `UnfitWorker`, `ConflictingOutput`, `DamagedObject`, `OSError`, `StoreDamaged`.
     """
-    _check_fitness(url, Proof(*proof))
+    _check_fitness(url, WorkerRequirements(*requirements))
     objects = open_object_store(url)
     text = read_plan(objects, PlanRange(*plan_range))
     plan, name = json.loads(text), name_output(text)
@@ -193,7 +193,7 @@ def write_pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int,
     """Write the plan of a task for a pack; `cells` are (number in the ledger, cell) for each cell of the pack."""
     members = {
         "task": task,
-        "code": CODE,
+        "code": CODE_DIGEST,
         "base": base,
         "ruleset": pack.ruleset_id,
         "families": pack.families,

@@ -1,4 +1,4 @@
-"""Define what a fit worker must prove: the same code, access to the same objects, and the same computed points."""
+"""Define what a worker must match to be fit: the same code, the same objects, and the same computed points."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ratings_ledger.projections.rulesets.versions import Version, bind, read_tom
 GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
 
 
-class Proof(NamedTuple):
-    """What a worker must prove: the digest of its code, a nonce that it can read, and the points of a small ladder."""
+class WorkerRequirements(NamedTuple):
+    """What a worker must match: the digest of the code, a nonce to read, and a digest of a small ladder's points."""
 
-    code: str
+    code_digest: str
     nonce: str
-    golden: str
+    golden_digest: str
 
 
 # the digest of the code as it was loaded, and so computed once at import
-CODE = program_digest()
+CODE_DIGEST = program_digest()
 
 
 @lru_cache(1)
@@ -82,7 +82,7 @@ def _build_golden_stream(version: Version) -> Stream:
     )
 
 
-def prove(objects: Objects) -> str:
+def create_nonce(objects: Objects) -> str:
     """Create an object with an unpredictable name for workers to read, and check that the store never overwrites it.
 
     Return the name of the object; its content is this name, a space, and the name of this process. Raises
@@ -98,5 +98,9 @@ def prove(objects: Objects) -> str:
             f"{objects.url} cannot be used for segments: {describe_os_error(problem)}", "file"
         ) from None
     if not is_created or is_overwritten or stored != written:
-        raise StoreUnavailable(f"{objects.url} cannot be used for segments: it overwrites existing objects", "file")
+        raise StoreUnavailable(
+            f"{objects.url} cannot be used for segments: it overwrites existing objects; pass --segments with the URL "
+            "of a store that does not",
+            "file",
+        )
     return name

@@ -74,14 +74,14 @@ def _do(action: str) -> str | None:
     return None
 
 
-def _perform_in_stages(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
+def _perform_in_stages(url: str, requirements: tasks.WorkerRequirements, place: tasks.PlanRange) -> None:
     global _plan
     _plan = ""
     with suppress(FileNotFoundError, tasks.DamagedObject):
         _plan = tasks.read_plan(object_store.open_object_store(url), tasks.PlanRange(*place))
     reach("begun")
     try:
-        _perform(url, proof, place)
+        _perform(url, requirements, place)
         reach("written")
     finally:  # one that comes too late may miss what it was to read
         reach("ended")
@@ -132,7 +132,7 @@ def _set_up() -> None:
     if settings.get("elsewhere"):
         object_store.Folder.__init__ = _open_elsewhere  # type: ignore[method-assign]
     segments.PART_GAMES, pack_replays.WINDOW_GAMES = settings["part_games"], settings["window_games"]
-    tasks.CODE = settings.get("code", tasks.CODE)
+    tasks.CODE_DIGEST = settings.get("code", tasks.CODE_DIGEST)
     tasks.perform, base.read_games_of_cells = _perform_in_stages, _read_and_reach  # type: ignore[assignment]
     pack_replays.compute = _compute_and_reach  # type: ignore[assignment]
     tasks.decode_text, tasks.create_or_compare = _decode_and_reach, _keep_or_differ

@@ -205,7 +205,9 @@ def test_rebuild_continues_after_killed_scheduler(rebuilding: Rebuilding, tmp_pa
         result = coordinator.wait()
         assert (result.exit_code, result.stdout) == (3, "")
         assert (
-            result.stderr == "ratings: the scheduler of the cluster is gone; finished tasks are kept for the next try\n"
+            result.stderr
+            == "ratings: the scheduler of the cluster is gone; finished tasks are kept; start it and run the same "
+            "command again\n"
         )
     assert read_stored_rows(rebuilding.url) == []
     done_tasks = len([name for name in digest_objects(rebuilding.objects) if name.startswith("out-")])

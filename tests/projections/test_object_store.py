@@ -18,7 +18,7 @@ from ratings_ledger.projections.cluster.object_store import (
     OpenedObject,
     open_object_store,
 )
-from ratings_ledger.projections.cluster.worker_checks import prove
+from ratings_ledger.projections.cluster.worker_checks import create_nonce
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -64,9 +64,9 @@ def test_names_are_listed_in_order(objects: Objects) -> None:
     assert (objects.names("b-"), objects.names("")) == (["b-1", "b-2"], ["a-1", "b-1", "b-2"])
 
 
-def test_sound_store_is_proved(objects: Objects) -> None:
+def test_sound_store_is_accepted(objects: Objects) -> None:
     """A store that keeps existing objects is accepted, and then has one more object."""
-    name = prove(objects)
+    name = create_nonce(objects)
     assert objects.names("nonce-") == [name]
 
 
@@ -77,8 +77,8 @@ def test_store_that_overwrites_is_rejected(monkeypatch: pytest.MonkeyPatch) -> N
 
     pipe_file = MemoryFileSystem.pipe_file
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", lambda self, path, value, mode: pipe_file(self, path, value))
-    with pytest.raises(StoreUnavailable, match=r"cannot be used for segments: it overwrites existing objects$"):
-        prove(open_object_store(f"memory://{uuid4().hex}"))
+    with pytest.raises(StoreUnavailable, match="it overwrites existing objects; pass --segments"):
+        create_nonce(open_object_store(f"memory://{uuid4().hex}"))
 
 
 def test_unreachable_store_is_not_reported_as_damage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_folder_of_another_user_is_rejected(tmp_path: Path, monkeypatch: pytest.
     """A folder of another user is rejected with the reason, and nothing is written."""
     monkeypatch.setattr(places, "is_own_folder", lambda path: False)
     with pytest.raises(StoreUnavailable, match=r"cannot be used for segments: not a folder of this account$"):
-        prove(open_object_store(str(tmp_path)))
+        create_nonce(open_object_store(str(tmp_path)))
     assert os.listdir(tmp_path) == []
 
 
