@@ -49,7 +49,7 @@ def test_drawn_games_are_reproducible() -> None:
     drawn = draw(SMALL, 0)
     games = [slice(low, high) for low, high in pairwise(drawn.offsets.tolist())]
 
-    assert all((one == other).all() for one, other in zip(drawn[1:], draw(SMALL, 0)[1:], strict=True))
+    assert all((left == right).all() for left, right in zip(drawn[1:], draw(SMALL, 0)[1:], strict=True))
     assert not np.array_equal(drawn.players, draw(SMALL._replace(seed=2), 0).players)
     assert {game.stop - game.start for game in games} == {2, 3, 4, 5, 6}
     assert all(len(set(drawn.players[game].tolist())) == game.stop - game.start for game in games)
@@ -62,7 +62,7 @@ def test_drawn_games_are_reproducible() -> None:
 
 def is_competition(places: list[int]) -> bool:
     """Whether sorted places are 1 and up, each behind as many as are better."""
-    return all(place == 1 + sum(other < place for other in places) for place in places)
+    return all(place == 1 + sum(rival < place for rival in places) for place in places)
 
 
 @pytest.mark.slow

@@ -60,8 +60,8 @@ def test_calls_run_in_own_processes() -> None:
 
     runs = run_in_turn(calls, repetitions=1, warm_up=1)
 
-    assert {name: len(found) for name, found in runs.items()} == {"a": 1, "b": 1}
-    assert all(run.seconds > 0 and run.peak_bytes > 0 for found in runs.values() for run in found)
+    assert {name: len(attempts) for name, attempts in runs.items()} == {"a": 1, "b": 1}
+    assert all(run.seconds > 0 and run.peak_bytes > 0 for attempts in runs.values() for run in attempts)
 
 
 def test_failing_call_passes_on_its_message() -> None:

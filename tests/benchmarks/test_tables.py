@@ -95,10 +95,10 @@ def test_measured_rows_survive_json() -> None:
         Skipped("c", "no"),
     ]
 
-    kept = json.loads(json.dumps(report.build_row(lines)))
+    row = json.loads(json.dumps(report.build_row(lines)))
 
-    assert [report.parse_line(line) for line in kept["lines"]] == lines
-    assert kept["machine"]["cores"] >= 1
+    assert [report.parse_line(line) for line in row["lines"]] == lines
+    assert row["machine"]["cores"] >= 1
 
 
 def test_rows_keep_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_every_stop_is_reached_and_seen(chromium: Browser, club: Club, width: int) -> None:
     """Tab goes to every link and control in the order of the page; where it is, is seen and marked."""
-    found = []
+    problems = []
     with open_tab(chromium, club, width) as (page, _):
         for path in club.list_kinds():
             page.goto(club.format_address(path))
@@ -20,21 +20,21 @@ def test_every_stop_is_reached_and_seen(chromium: Browser, club: Club, width: in
                 page.keyboard.press("Tab")
                 at = read_focus(page)
                 if at["number"] != expected or not at["seen"] or not at["marked"] or at["covered"]:
-                    found.append(f"{path}, stop {expected}: {at}")
-    assert found == []
+                    problems.append(f"{path}, stop {expected}: {at}")
+    assert problems == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_focus_changes_the_picture(chromium: Browser, clubs: Callable[..., Club], scheme: str) -> None:
     """What the eye sees of the first page is different at each stop."""
-    seen = set()
+    screenshots = set()
     with open_tab(chromium, clubs("small", "files"), DESK, scheme) as (page, _):
         page.goto(clubs("small", "files").format_address("index"))
         count = count_stops(page)
         for _ in range(count):
             page.keyboard.press("Tab")
-            seen.add(page.screenshot())
-        assert len(seen) == count > 5
+            screenshots.add(page.screenshot())
+        assert len(screenshots) == count > 5
 
 
 def test_navigation_is_skipped(chromium: Browser, clubs: Callable[..., Club]) -> None:

@@ -18,12 +18,12 @@ def club(request: pytest.FixtureRequest, clubs: Callable[..., Club]) -> Club:
     return clubs("small", request.param)
 
 
-def told(ratings: Ratings, club: Club, *arguments: str) -> Any:
+def read_output(ratings: Ratings, club: Club, *arguments: str) -> Any:
     """What a command says of the club's ledger."""
     return json.loads(run_ok(ratings, *arguments, "--format", "json", db=club.ledger).stdout)
 
 
-def table(page: Page | Locator, heading: str) -> list[list[str]]:
+def read_table(page: Page | Locator, heading: str) -> list[list[str]]:
     """The cells of the table below a heading, row by row, as they are seen."""
     below = page.locator(f"xpath=//*[self::h1 or self::h2 or self::h3][contains(., '{heading}')]/following::table[1]")
     return [row.locator("td:visible").all_inner_texts() for row in below.first.locator("tbody tr").all()]
@@ -37,11 +37,11 @@ def tap(link: Locator) -> None:
 
 def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
     """From the first page, one tap: the ladder, with whoever leads in its first row."""
-    leader = told(ratings, club, "standings", LADDER)["rows"][0]
+    leader = read_output(ratings, club, "standings", LADDER)["rows"][0]
     with open_tab(chromium, club, PHONE) as (page, wrong):
         page.goto(club.format_address("index"))
         tap(page.get_by_role("link", name=SHORT, exact=True).first)
-        rank, name, points, *_ = table(page, SHORT)[0]
+        rank, name, points, *_ = read_table(page, SHORT)[0]
         assert (rank, name.split()[0]) == ("1", leader["player"])
         assert abs(parse_number(points) - float(leader["points_decimal"])) < 0.01
     assert wrong == []
@@ -53,7 +53,7 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
         page.goto(club.format_address("index"))
         tap(page.get_by_role("link", name=SHORT, exact=True).first)
         tap(page.get_by_role("link", name="anna", exact=True).first)
-        first, *lines, last = table(page, "Changes")
+        first, *lines, last = read_table(page, "Changes")
         changes = [parse_number(line[2]) for line in lines]
         assert parse_number(last[2]) == pytest.approx(sum(changes), abs=0.05)
         assert parse_number(last[2]) < 0
@@ -63,8 +63,8 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
         assert "scores <read> wrong" in reason
         tap(page.get_by_role("link", name="g-1", exact=True).first)
         assert "Corrected on" in page.locator(".story").inner_text()
-        terms = table(page, "anna")
-        explained = told(ratings, club, "explain", "g-1", LADDER)
+        terms = read_table(page, "anna")
+        explained = read_output(ratings, club, "explain", "g-1", LADDER)
         mine = next(player for player in explained["players"] if player["player"] == "anna")
         assert sum(parse_number(term[-1]) for term in terms[:-1]) == pytest.approx(
             float(mine["change_decimal"]), abs=0.05
@@ -74,15 +74,15 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
 
 def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ratings: Ratings) -> None:
     """The first page names the list of February, and a player's page what it said of them, and each reason since."""
-    published = told(ratings, club, "standings", LADDER, "--as-published")["rows"]
-    now = {row["player"]: row for row in told(ratings, club, "standings", LADDER)["rows"]}
+    published = read_output(ratings, club, "standings", LADDER, "--as-published")["rows"]
+    now = {row["player"]: row for row in read_output(ratings, club, "standings", LADDER)["rows"]}
     with open_tab(chromium, club, PHONE) as (page, wrong):
         for row in published:
             page.goto(club.format_address("index"))
             section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
             tap(section.get_by_role("link", name=SHORT, exact=True))
             tap(page.get_by_role("link", name=row["player"], exact=True).first)
-            first, *lines, last = table(page, "since the published list")
+            first, *lines, last = read_table(page, "since the published list")
             assert first[1] == "As published"
             assert parse_number(first[3]) == pytest.approx(float(row["points_decimal"]), abs=0.006)
             assert parse_number(last[3]) == pytest.approx(float(now[row["player"]]["points_decimal"]), abs=0.006)
@@ -92,15 +92,15 @@ def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ra
 
 def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: Ratings) -> None:
     """One tap: the list of February beside today, and the correction that set them apart; another: what that did."""
-    published = told(ratings, club, "standings", LADDER, "--as-published")["rows"]
-    beside = told(ratings, club, "standings", LADDER, "--as-of", "2025-02-28")["rows"]
+    published = read_output(ratings, club, "standings", LADDER, "--as-published")["rows"]
+    beside = read_output(ratings, club, "standings", LADDER, "--as-of", "2025-02-28")["rows"]
     today = {row["player"]: float(row["points_decimal"]) for row in beside}
     with open_tab(chromium, club, PHONE) as (page, wrong):
         page.goto(club.format_address("index"))
         section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
         tap(section.get_by_role("link", name=SHORT, exact=True))
         assert "would differ for" in page.locator("main").inner_text()
-        rows = {row[1]: row for row in table(page, "Comparison with today’s list")}
+        rows = {row[1]: row for row in read_table(page, "Comparison with today’s list")}
         for row in published:
             before, difference, now = map(parse_number, rows[row["player"]][2:5])
             assert before == pytest.approx(float(row["points_decimal"]), abs=0.006)

@@ -17,12 +17,12 @@ def db(tmp_path: Path, ratings: Ratings) -> str:
     """A ledger with one game, of which a list is published."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
-    play(ratings, url, "g-1", "2024-11-01", "Anna", "Ben")
+    record_game(ratings, url, "g-1", "2024-11-01", "Anna", "Ben")
     assert ratings("publish", LADDER, "--as-of", "2024-11-05", db=url).exit_code == 0
     return url
 
 
-def play(ratings: Ratings, db: str, game_id: str, at: str, *players: str) -> Any:
+def record_game(ratings: Ratings, db: str, game_id: str, at: str, *players: str) -> Any:
     result = ratings("record", "--game", "chess", "--game-id", game_id, "--at", at, *players, db=db)
     assert result.exit_code == 0, result
     return result
@@ -38,7 +38,7 @@ def test_game_moved_past_list_is_reported(ratings: Ratings, db: str) -> None:
 
 def test_voided_cause_ends_the_difference(ratings: Ratings, db: str) -> None:
     """Once the game that made a published list differ is voided, the list no longer differs."""
-    late = play(ratings, db, "g-2", "2024-11-02", "Anna", "Ben")
+    late = record_game(ratings, db, "g-2", "2024-11-02", "Anna", "Ben")
     assert TOLD in late.stdout
     voided = ratings("void", "g-2", "--reason", "a slip", db=db)
     assert voided.exit_code == 0
@@ -97,8 +97,8 @@ def test_every_kind_of_wrong_time_reported(ratings: Ratings, db: str, tmp_path: 
     times = ["2024-12-31 24:00", "2024-12-30 25:00", "2024-02-30", "2024-02-31", "2024-W01-1"]
     rows = "".join(f"b{number},{time},Anna,Ben\n" for number, time in enumerate(times))
     file.write_text(f"game_id,occurred_at,1st,2nd\n{rows}", encoding="utf-8")
-    told = ratings("import", file, "--set", "game=chess", db=db).stderr.splitlines()
-    assert [line.split(" ")[0] for line in told] == [f"{file}:2:", f"{file}:4:", f"{file}:6:"]
+    messages = ratings("import", file, "--set", "game=chess", db=db).stderr.splitlines()
+    assert [line.split(" ")[0] for line in messages] == [f"{file}:2:", f"{file}:4:", f"{file}:6:"]
 
 
 def test_correction_in_the_future_is_refused(ratings: Ratings, db: str) -> None:
@@ -130,7 +130,7 @@ def test_invisible_character_in_name_is_refused(name: str, ratings: Ratings, db:
 @pytest.mark.parametrize(("known", "new"), [("محمد", "مُحمد"), ("שלום", "שָׁלוֹם")])
 def test_vowel_marks_make_names_close(known: str, new: str, ratings: Ratings, db: str) -> None:
     """A new name that differs from a known one only in vowel marks is refused as a close name."""
-    play(ratings, db, "g-2", "2024-11-02", known, "Ben")
+    record_game(ratings, db, "g-2", "2024-11-02", known, "Ben")
     result = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", new, "Ben", db=db)
     assert (result.exit_code, "close-name" in result.stderr) == (1, True), result
 

@@ -31,10 +31,10 @@ def test_assumption_is_shown_where_it_decided_a_number(db: str, ratings: Ratings
     """Points that rounding left are burned by assumption, which is named where any were left, and only there."""
     burned = {}
     for game in ("gm-1", "gm-2", "gm-3", "gm-4", "gm-5"):
-        found = explain(ratings, db, game, "galactic-points")
-        winners = [player for player in found["players"] if player["terms"][0]["term"].startswith("from")]
-        burned[game] = bool(winners) and found["accounts"][1]["amount"] != "0"
-        assert found.get("assumed", {}) == ({"dust": DUST} if burned[game] else {}), game
+        result = explain(ratings, db, game, "galactic-points")
+        winners = [player for player in result["players"] if player["terms"][0]["term"].startswith("from")]
+        burned[game] = bool(winners) and result["accounts"][1]["amount"] != "0"
+        assert result.get("assumed", {}) == ({"dust": DUST} if burned[game] else {}), game
     assert {*burned.values()} == {True, False}
     text = ratings("explain", "gm-2", "galactic-points", db=db).stdout
     assert " ".join(text.split("\n\n")[-1].split()) == f"Assumed: dust: {DUST}"
@@ -91,8 +91,8 @@ def test_rank_of_a_free_account_is_assumed(db: str, ratings: Ratings) -> None:
     ladder = "catan-elo/basic"
     assert "account" not in explain(ratings, db, "--player", "wanda", ladder).get("assumed", {})
     assert ratings("player", "account", "wanda", "free", "--at", "2010-02-01T00:00Z", db=db).exit_code == 0
-    found = explain(ratings, db, "--player", "wanda", ladder)
-    assert found["rank"] == 1
-    assert found["assumed"]["account"].startswith("the page gives free accounts no ranking value")
+    result = explain(ratings, db, "--player", "wanda", ladder)
+    assert result["rank"] == 1
+    assert result["assumed"]["account"].startswith("the page gives free accounts no ranking value")
     before = explain(ratings, db, "--player", "wanda", ladder, "--as-of", "2010-01-31")
     assert "account" not in before.get("assumed", {})

@@ -23,7 +23,7 @@ def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: s
         assert result.exit_code == 0 or not result.stdout.startswith("club.renamed"), result
         return "" if result.exit_code == 0 else str(result.stderr.partition(":")[0])
 
-    def current(*clubs: str) -> list[str]:
+    def find_current_names(*clubs: str) -> list[str]:
         facts = load_facts(store)
         return [facts.current_club(club) for club in clubs]
 
@@ -35,8 +35,8 @@ def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: s
     assert rename("North", "north") == "rename-loop"
     assert rename("north", "x") == "renamed-already"
     assert rename("North", "south") == ""
-    assert current("north", "North", "south", "west") == ["south", "south", "south", "west"]
+    assert find_current_names("north", "North", "south", "west") == ["south", "south", "south", "west"]
     assert "the club North is renamed south" in ratings("log", "--type", "club.renamed", db=store).stdout
     assert ratings("undo", "--yes", "--by", "tester", db=store).exit_code == 0
-    assert current("north", "North", "south") == ["North", "North", "south"]
+    assert find_current_names("north", "North", "south") == ["North", "North", "south"]
     assert ratings("verify", db=store).exit_code == 0

@@ -82,12 +82,12 @@ def test_commands_share_one_json_shape(type_name: str, db: str, ratings: Ratings
     assert lines[0] == f"Nothing was recorded; this is what {type_name} would do."
     if raw["changes"]:
         rows = [line for line in lines[1:] if line and not line.endswith("in another order")]
-        told = [line.split()[0] for line in rows if not line.startswith("player ")]
+        printed_names = [line.split()[0] for line in rows if not line.startswith("player ")]
         expected = [
             [ladder, *(c["player"] for c in of_ladder)]
             for ladder, of_ladder in groupby(raw["changes"], key=lambda change: change["ladder"])
         ]
-        assert told == [name for names in expected for name in names]
+        assert printed_names == [name for names in expected for name in names]
     else:
         assert lines[1:] == ["No points change."]
 

@@ -34,8 +34,8 @@ pytestmark = pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 
 def read_game_row(ratings: Ratings, db: str, game_id: str) -> dict[str, Any]:
     """Return a game's row of `games`."""
-    (found,) = [row for row in read_json(ratings, db, "games", "--limit", "0")["rows"] if row["game_id"] == game_id]
-    return dict(found)
+    (game_row,) = [row for row in read_json(ratings, db, "games", "--limit", "0")["rows"] if row["game_id"] == game_id]
+    return dict(game_row)
 
 
 def write_editor(tmp_path: Path, body: str) -> str:

@@ -15,7 +15,7 @@ SPARKS = "▁▂▃▄▅▆▇█"
 EVIL = "<b>&amp; 'x' علي"
 
 
-def made(ratings: Ratings, url: str) -> None:
+def make_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger of four games and a player who is on no ladder; one game is corrected behind a published list."""
     steps = [["init", "--for", "catan", "--by", "mira"]]
     for number, players in enumerate((["anna", "ben", "cleo"], ["ben", "anna"], ["cleo", "ben"], [EVIL, "anna"]), 1):
@@ -29,10 +29,10 @@ def made(ratings: Ratings, url: str) -> None:
         assert result.exit_code == 0, result
 
 
-pytestmark = pytest.mark.ledger(make=made)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
-def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
+def draw_chart(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
     result = ratings("chart", *arguments, "-o", output, db=db)
     assert (result.exit_code, result.stdout) == (0, ""), result
     text = output.read_text(encoding="utf-8")
@@ -43,12 +43,12 @@ def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
 @pytest.mark.slow_cases
 def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """Given a player, the picture has a dot for each game, where one was corrected, and what had been published."""
-    text = drawn(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
+    text = draw_chart(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
     assert "Points of anna on elo-catan" in text
     assert text.count('class="dot"') == 3
     assert text.count("g-2 was corrected later") == 1
     assert text.count("published: ") == 1
-    assert drawn(ratings, db, tmp_path / "again.svg", LADDER, "anna") == text  # in either order, the same bytes
+    assert draw_chart(ratings, db, tmp_path / "again.svg", LADDER, "anna") == text  # in either order, the same bytes
 
 
 def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) ->
         ("anna", "ben", LADDER, "--rank", "--by", "games"): 2,
     }
     for number, (arguments, count) in enumerate(lines.items()):
-        text = drawn(ratings, db, tmp_path / f"{number}.svg", *arguments)
+        text = draw_chart(ratings, db, tmp_path / f"{number}.svg", *arguments)
         legend = count if count > 1 else 0
         assert text.count('class="step"') == count + legend, arguments
         assert ("Ranks of" in text) == ("--rank" in arguments)
@@ -69,7 +69,7 @@ def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) ->
 
 def test_player_named_twice_is_one(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
     """A player who is named twice is counted, and drawn as a single one is, once."""
-    once = drawn(ratings, one_db, tmp_path / "once.svg", "anna", LADDER)
+    once = draw_chart(ratings, one_db, tmp_path / "once.svg", "anna", LADDER)
     result = ratings("chart", "anna", "anna", LADDER, "-o", tmp_path / "twice.svg", db=one_db)
     assert result.stderr.startswith("Points of 1 player in ")
     assert (tmp_path / "twice.svg").read_text(encoding="utf-8") == once
@@ -77,7 +77,7 @@ def test_player_named_twice_is_one(ratings: Ratings, one_db: str, tmp_path: Path
 
 def test_picture_at_coordinates(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """Given coordinates, the picture is what was known there, and says which."""
-    text = drawn(ratings, db, tmp_path / "then.svg", "anna", LADDER, "--as-of", "2025-01-02", "--known-at", "5")
+    text = draw_chart(ratings, db, tmp_path / "then.svg", "anna", LADDER, "--as-of", "2025-01-02", "--known-at", "5")
     assert text.count('class="dot"') == 2
     assert "Known at position 5, played up to 2025-01-02" in text
     assert "corrected later" not in text
@@ -85,7 +85,7 @@ def test_picture_at_coordinates(ratings: Ratings, db: str, tmp_path: Path) -> No
 
 def test_hostile_names_are_text(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """A name full of markup stays text in the picture."""
-    text = drawn(ratings, db, tmp_path / "evil.svg", EVIL, LADDER)
+    text = draw_chart(ratings, db, tmp_path / "evil.svg", EVIL, LADDER)
     assert "&lt;b&gt;&amp;amp;" in text
     assert "<b>" not in text
 
@@ -113,19 +113,19 @@ def test_what_cannot_be_drawn(ratings: Ratings, one_db: str, tmp_path: Path, arg
 
 def test_files_are_never_replaced(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
     """A file that exists, or a link that leads nowhere, stays as it is; a picture ends in .svg."""
-    there, link = tmp_path / "there.svg", tmp_path / "link.svg"
-    there.write_text("mine")
+    picture, link = tmp_path / "there.svg", tmp_path / "link.svg"
+    picture.write_text("mine")
     link.symlink_to(tmp_path / "elsewhere.svg")
-    for path in (there, link):
+    for path in (picture, link):
         result = ratings("chart", "anna", LADDER, "-o", path, db=one_db)
         assert (result.exit_code, "nothing was written" in result.stderr) == (2, True)
-    assert there.read_text() == "mine"
+    assert picture.read_text() == "mine"
     assert not (tmp_path / "elsewhere.svg").exists()
     result = ratings("chart", "anna", LADDER, "-o", tmp_path / "x.png", db=one_db)
     assert (result.exit_code, "must end in .svg" in result.stderr) == (2, True)
 
 
-def sparks_in(text: str) -> list[str]:
+def find_sparks(text: str) -> list[str]:
     return re.findall(f"[{SPARKS}]+", text)
 
 
@@ -135,9 +135,9 @@ def test_terminals_show_courses(one_db: str) -> None:
     has one above its rows."""
     _, written = run_on_terminal("--db", one_db, "standings", LADDER, columns=100)
     assert "course" in written
-    assert sorted(map(len, sparks_in(written))) == [1, 2, 3, 3]
+    assert sorted(map(len, find_sparks(written))) == [1, 2, 3, 3]
     _, written = run_on_terminal("--db", one_db, "history", "anna", LADDER, columns=100)
-    assert [len(one) for one in sparks_in(written)] == [4]
+    assert [len(sparks) for sparks in find_sparks(written)] == [4]
 
 
 @pytest.mark.slow
@@ -145,13 +145,13 @@ def test_others_show_none(one_db: str, ratings: Ratings) -> None:
     """A pipe, JSON, CSV, what was published, and a narrow terminal have no courses."""
     for command in (["standings", LADDER], ["history", "anna", LADDER]):
         piped, _ = run_on_terminal("--db", one_db, *command, columns=100, piped=True)
-        assert sparks_in(piped) == []
+        assert find_sparks(piped) == []
         for options in (["--format", "json"], ["--format", "csv"]):
             _, written = run_on_terminal("--db", one_db, *command, *options, columns=100)
-            assert sparks_in(written) == []
+            assert find_sparks(written) == []
         _, written = run_on_terminal("--db", one_db, *command, columns=50)
-        assert sparks_in(written) == []
+        assert find_sparks(written) == []
     _, written = run_on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
-    assert sparks_in(written) == []
+    assert find_sparks(written) == []
     result = ratings("standings", LADDER, db=one_db)
-    assert (result.exit_code, sparks_in(result.stdout)) == (0, [])
+    assert (result.exit_code, find_sparks(result.stdout)) == (0, [])

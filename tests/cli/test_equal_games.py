@@ -22,7 +22,7 @@ def club(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
     return one_db
 
 
-def games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
+def write_games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
     """Return a file of PGN."""
     (path := tmp_path / "evening.pgn").write_text("".join(PGN.format(*row) for row in rows), encoding="utf-8")
     return path
@@ -34,26 +34,26 @@ def test_equal_games_of_another_source_are_counted(
 ) -> None:
     """The same day, game, players and places: the count and the first are told, and nothing is refused."""
     set_thresholds(monkeypatch, **thresholds)
-    path = games(
+    path = write_games(
         tmp_path,
         ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"),
         ("aaaaaaab", "2024.11.22", "ben", "anna", "0-1"),
         ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"),
     )
-    told = (
+    message = (
         "2 games equal games of the same day from another source, so they would count twice; the first, in line 1, "
         "1 ben, 1 cleo, equals 2024-11-23-1 from club.csv"
     )
-    assert told in " ".join(ratings("import", path, "--preview", db=club).stdout.split())
+    assert message in " ".join(ratings("import", path, "--preview", db=club).stdout.split())
     result = ratings("import", path, db=club)
-    assert (result.exit_code, f"note: {path}: {told}\n" in result.stderr) == (0, True), result.stderr
+    assert (result.exit_code, f"note: {path}: {message}\n" in result.stderr) == (0, True), result.stderr
     again = ratings("import", path, db=club)
     assert (again.stdout.split(",")[0], "from another source" in again.stderr) == ("0 appended", False)
 
 
 def test_other_results_players_and_days_are_not_equal(club: str, ratings: Ratings, tmp_path: Path) -> None:
     """Another result, a new player or another day is another game."""
-    path = games(
+    path = write_games(
         tmp_path,
         ("aaaaaaaa", "2024.11.22", "anna", "ben", "0-1"),
         ("aaaaaaab", "2024.11.22", "anna", "zoe", "1-0"),

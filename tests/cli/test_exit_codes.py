@@ -195,7 +195,7 @@ def test_password_is_never_shown(postgres_url: str, ratings: Callable[..., Any])
     url = make_url(postgres_url).set(password="sesame").render_as_string(hide_password=False)
     without_ledger = ratings("status", db=url)
     ratings("init", db=url)
-    told = [
+    results = [
         without_ledger,
         ratings("status", db=url),
         ratings("doctor", db=url),
@@ -203,8 +203,8 @@ def test_password_is_never_shown(postgres_url: str, ratings: Callable[..., Any])
     ]
 
     # the doctor says that the user is a superuser
-    assert [result.exit_code for result in told] == [3, 0, 1, 1]
-    assert "sesame" not in "".join(result.stdout + result.stderr for result in told)
+    assert [result.exit_code for result in results] == [3, 0, 1, 1]
+    assert "sesame" not in "".join(result.stdout + result.stderr for result in results)
 
 
 def test_results_and_messages_are_separate(db: str, ratings: Callable[..., Any]) -> None:

@@ -18,7 +18,7 @@ ELO = "catan-elo/basic"
 pytestmark = pytest.mark.ledger(make=create_list_ledger)
 
 
-def lines(text: str) -> list[dict[str, Any]]:
+def parse_lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -27,11 +27,11 @@ def test_each_ladder_gets_one_line(db: str, ratings: Ratings) -> None:
     """Exported standings have one line per ladder, the same as its `standings` as JSON."""
     listed = json.loads(ratings("ladders", "--format", "json", db=db).stdout)["rows"]
     result = ratings("export", "standings", db=db)
-    found = lines(result.stdout)
+    standings = parse_lines(result.stdout)
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [line["ladder"] for line in found] == [row["ladder"] for row in listed]
-    for line in found:
+    assert [line["ladder"] for line in standings] == [row["ladder"] for row in listed]
+    for line in standings:
         alone = ratings("standings", line["ladder"], "--format", "json", db=db).stdout
         assert list(json.loads(alone).items()) == list(line.items())
 
@@ -41,16 +41,16 @@ def test_named_ladders_come_in_order_once(db: str, ratings: Ratings) -> None:
     empty = "catan-elo/elasund"
     result = ratings("export", "standings", MARCH, empty, ELO, MARCH, "--as-of", "2010-03-05", db=db)
 
-    found = lines(result.stdout)
-    assert [(line["ladder"], line["games"]) for line in found] == [(MARCH, 6), (empty, 0), (ELO, 15)]
-    assert {line["as_of"] for line in found} == {"2010-03-05T22:59:59.999999Z"}
+    standings = parse_lines(result.stdout)
+    assert [(line["ladder"], line["games"]) for line in standings] == [(MARCH, 6), (empty, 0), (ELO, 15)]
+    assert {line["as_of"] for line in standings} == {"2010-03-05T22:59:59.999999Z"}
 
 
 def test_csv_has_one_table_for_all(db: str, ratings: Ratings) -> None:
     """Exported as CSV, all ladders share one table with the same columns."""
     text = ratings("export", "standings", "--format", "csv", db=db).stdout
     rows = list(csv.DictReader(io.StringIO(text)))
-    head = lines(ratings("export", "standings", db=db).stdout)
+    head = parse_lines(ratings("export", "standings", db=db).stdout)
 
     assert text.splitlines()[0] == (
         "ladder,rank,player,points,games,qualified,points_exact,gold,places,ruleset,as_of,known_at,rules,state,provisional"
@@ -67,13 +67,13 @@ def test_csv_has_one_table_for_all(db: str, ratings: Ratings) -> None:
 
 def test_rules_score_one_ruleset_only(db: str, ratings: Ratings) -> None:
     """With `--rules`, only the ladders of that ruleset are scored by the named version."""
-    found = lines(ratings("export", "standings", "--rules", "catan-monthly@pre-2008-03", db=db).stdout)
+    standings = parse_lines(ratings("export", "standings", "--rules", "catan-monthly@pre-2008-03", db=db).stdout)
 
-    assert {line["rules"] for line in found} == {"catan-monthly@pre-2008-03"}
-    assert {line["ruleset"] for line in found if line["ladder"].startswith("catan-monthly/")} == {
+    assert {line["rules"] for line in standings} == {"catan-monthly@pre-2008-03"}
+    assert {line["ruleset"] for line in standings if line["ladder"].startswith("catan-monthly/")} == {
         "catan-monthly@pre-2008-03"
     }
-    assert {line["ruleset"] for line in found if line["ladder"].startswith("catan-open/")} == {"catan-open@2008-03"}
+    assert {line["ruleset"] for line in standings if line["ladder"].startswith("catan-open/")} == {"catan-open@2008-03"}
 
 
 def test_file_gets_stdout_and_stays(db: str, tmp_path: Path, ratings: Ratings) -> None:
@@ -101,20 +101,22 @@ def test_unknown_ladder_writes_nothing(wrong: str, db: str, tmp_path: Path, rati
 def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ladders of a failing rule are reported, and all other ladders are exported."""
 
-    def broken(*arguments: object) -> int:
+    def fail(*arguments: object) -> int:
         raise ZeroDivisionError("of the rule")
 
     forms = ("json", "csv")
     whole = {form: ratings("export", "standings", "--format", form, db=db).stdout.splitlines() for form in forms}
-    rule = load_built_in_rule("catan-points/1")._replace(score=broken)
+    rule = load_built_in_rule("catan-points/1")._replace(score=fail)
     substitute_rule(monkeypatch, rule)
     for form in forms:
         result = ratings("export", "standings", "--format", form, db=db)
         assert result.exit_code == 1
         assert "ratings: catan-open/basic/2010-03: the rule failed at position" in result.stderr
-        others = [line for line in whole[form] if line.startswith(("ladder,", "catan-elo/", '{"ladder": "catan-elo/'))]
-        assert len(others) >= 3
-        assert result.stdout.splitlines() == others
+        expected = [
+            line for line in whole[form] if line.startswith(("ladder,", "catan-elo/", '{"ladder": "catan-elo/'))
+        ]
+        assert len(expected) >= 3
+        assert result.stdout.splitlines() == expected
     assert ratings("export", "standings", ELO, db=db).exit_code == 0
 
 

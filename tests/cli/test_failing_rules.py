@@ -20,10 +20,10 @@ def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, m
     league = ("league", "create", "L", "--game", "cartagena", "--players-per-game", 2)
     assert ratings(*league, db=ruled_url).exit_code == 0
 
-    def broken(*arguments: object) -> str | None:
+    def fail(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
 
-    rule = load_built_in_rule("catan-points/1")._replace(check=broken)
+    rule = load_built_in_rule("catan-points/1")._replace(check=fail)
     substitute_rule(monkeypatch, rule)
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
         result = ratings(*command, db=ruled_url)
@@ -44,7 +44,7 @@ def break_at_four(monkeypatch: pytest.MonkeyPatch) -> None:
     substitute_rule(monkeypatch, rule)
 
 
-def of_four(ratings: Ratings, url: str) -> None:
+def make_ledger_of_four(ratings: Ratings, url: str) -> None:
     """A ledger with a game of four at position 3, on the ladders elo-catan/all and elo-catan/3-4."""
     assert ratings("init", "--for", "catan", "--zone", "UTC", db=url).exit_code == 0
     record = ("record", "-q", "--game", "catan", "--game-id", "g-4", "--at", "2025-01-02", "--new-names", "accept")
@@ -58,7 +58,7 @@ def test_failure_tells_what_stays_and_what_to_do(
     stored: bool, command: str, copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild whose rule fails says what stays, that nothing is lost and what to do; so does `doctor`."""
-    db = copied_file(of_four)
+    db = copied_file(make_ledger_of_four)
     assert not stored or ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)
 
@@ -87,7 +87,7 @@ def test_ladders_of_an_unusable_ruleset_stay(
     copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a whole ruleset cannot be used, its stored ladders stay."""
-    db = copied_file(of_four)
+    db = copied_file(make_ledger_of_four)
     assert ratings("rebuild", db=db).exit_code == 0
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
     result = ratings("rebuild", db=db)
@@ -99,7 +99,7 @@ def test_rollback_blames_no_standings_for_a_rule(
     copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rollback that cannot compare the previous generation, since a rule fails, does not call it wrong."""
-    db = copied_file(of_four)
+    db = copied_file(make_ledger_of_four)
     for _ in range(2):
         assert ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)

@@ -44,8 +44,8 @@ def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
     assert (result.exit_code, {finding["code"] for finding in findings}) == (1, {"published"})
     assert len(findings) == len(wrong)
     for place, why in zip(heads, wrong, strict=True):
-        told = [finding["message"] for finding in findings if finding["position"] == place]
-        assert [why in message for message in told] == [True], (why, told)
+        messages = [finding["message"] for finding in findings if finding["position"] == place]
+        assert [why in message for message in messages] == [True], (why, messages)
 
 
 def test_inconsistent_list_is_refused(db: str, ratings: Ratings) -> None:
@@ -69,8 +69,8 @@ def test_inconsistent_list_is_refused(db: str, ratings: Ratings) -> None:
         twice,
         *([rows, {**listed, "data": {**listed["data"], **change}}] for change in changes),
     ):
-        given = "".join(json.dumps(line) + "\n" for line in lines)
-        result = ratings("import", "-", "--format", "json", db=db, input=given)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        result = ratings("import", "-", "--format", "json", db=db, input=text)
         assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, "bad-list"), result
 
 
@@ -79,11 +79,11 @@ def give_state(rows: list[dict[str, Any]], *states: dict[str, str] | None) -> li
     return [row if state is None else {**row, "state": state} for row, state in zip(rows, states, strict=False)]
 
 
-@pytest.mark.parametrize("other", [None, {"points": "1", "games": "2"}])
-def test_rows_of_unequal_states_are_refused(other: Any, db: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize("other_state", [None, {"points": "1", "games": "2"}])
+def test_rows_of_unequal_states_are_refused(other_state: Any, db: str, ratings: Ratings) -> None:
     """An import refuses a list whose rows have different columns of state; a list without any is taken."""
     right = read_json(ratings, db, "standings", BASIC)
-    rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, other)
+    rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, other_state)
     (rejected,) = record_lines(db, "".join(forge_list(rows, right["ruleset"], known_at=1))).rejected
     assert rejected.code == "bad-list"
     assert "has different state columns" in rejected.message
@@ -94,7 +94,7 @@ def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, m
     right = read_json(ratings, db, "standings", BASIC)
     rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, None)
     with monkeypatch.context() as patch:
-        patch.setattr("ratings_ledger.ledger.validation.published_lists.refuse_unequal_states", lambda *given: None)
+        patch.setattr("ratings_ledger.ledger.validation.published_lists.refuse_unequal_states", lambda *arguments: None)
         record_lines(db, "".join(forge_list(rows, right["ruleset"], known_at=1)))
     result = ratings("standings", BASIC, "--as-published", "--format", "json", db=db)
     assert (result.exit_code, json.loads(result.stderr.splitlines()[-1])["reason"]) == (1, "damaged"), result

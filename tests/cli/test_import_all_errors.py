@@ -11,16 +11,16 @@ pytestmark = pytest.mark.ledger(make=lambda ratings, url: ratings("init", "--for
 HEADER = "Datum;Spieler 1;Spieler 2;Ergebnis"
 
 
-def written(folder: Path, *rows: str, header: str = HEADER) -> Path:
+def write_table(folder: Path, *rows: str, header: str = HEADER) -> Path:
     """Return a table of these rows."""
     (path := folder / "club.csv").write_text("\n".join((header, *rows, "")), encoding="utf-8")
     return path
 
 
-def causes(text: str) -> list[str]:
+def list_causes(text: str) -> list[str]:
     """Return the lines and codes of the refusals in an output."""
-    found = [line.partition("club.csv:")[2].split(": ") for line in text.splitlines() if "club.csv:" in line]
-    return [" ".join(parts[:2]) for parts in found if parts[0].isdigit()]
+    refusals = [line.partition("club.csv:")[2].split(": ") for line in text.splitlines() if "club.csv:" in line]
+    return [" ".join(parts[:2]) for parts in refusals if parts[0].isdigit()]
 
 
 def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -31,9 +31,9 @@ def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, rat
         "07/06/2026;Johana;Ben;3:0;",
         "08/06/2026;Pirya;Priya;3:0;",
     )
-    table = written(tmp_path, *rows, header=f"{HEADER};Halle")
+    table = write_table(tmp_path, *rows, header=f"{HEADER};Halle")
     result = ratings("import", table, db=one_db)
-    assert causes(result.stderr) == [
+    assert list_causes(result.stderr) == [
         "1 unknown-column",
         "1 unclear-dates",
         "2 tied-players",
@@ -42,7 +42,7 @@ def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, rat
         "5 close-name",
     ]
     previewed = ratings("import", table, "--preview", db=one_db)
-    assert causes(previewed.stderr)[:4] == causes(result.stderr)[:4]
+    assert list_causes(previewed.stderr)[:4] == list_causes(result.stderr)[:4]
     assert "2000-01-01" not in previewed.stdout
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("0 appended, ")
 
@@ -52,16 +52,16 @@ def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, r
     url = str(tmp_path / "two.db")
     ratings("init", "--for", "catan", db=url)
     ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
-    result = ratings("import", written(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
-    assert causes(result.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
+    result = ratings("import", write_table(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
+    assert list_causes(result.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
     assert "set it for all rows: --set game=NAME (the ledger's rulesets score catan, tichu; " in result.stderr
 
 
 def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A game that a rule refuses for its partners still has its names looked at."""
-    table = written(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
+    table = write_table(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
     result = ratings("import", table, "--partners", " / ", db=one_db)
-    assert causes(result.stderr) == ["2 no-teams", "3 close-name"]
+    assert list_causes(result.stderr) == ["2 no-teams", "3 close-name"]
     assert "to publish a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in result.stderr
 
 
@@ -69,7 +69,7 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
     one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
     """Where only rows are refused, the import says how many others there are, and which option takes them."""
-    table = written(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
+    table = write_table(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
     result = ratings("import", table, db=one_db)
     assert "note: 1 valid game; --keep-going records it, and writes the rest to " in result.stderr
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("1 appended, 1 refused")
@@ -77,12 +77,12 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
 
 def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """The option that keeps answers is told after the first import; with a profile only what it does not say is."""
-    table = written(tmp_path, "05/06/2026;Anna;Ben;3:0;gut", header=f"{HEADER};Bemerkung")
+    table = write_table(tmp_path, "05/06/2026;Anna;Ben;3:0;gut", header=f"{HEADER};Bemerkung")
     options = ("--dates", "dmy", "--map", "Bemerkung=")
     first = ratings("import", table, *options, db=one_db)
     assert "note: --save-profile club.toml saves these options" in first.stderr
     rows = ("05/06/2026;Anna;Ben;3:0;gut", "06/06/2026;Anna;Ben;3:1;gut")
-    grown = ratings("import", written(tmp_path, *rows, header=f"{HEADER};Bemerkung"), *options, db=one_db)
+    grown = ratings("import", write_table(tmp_path, *rows, header=f"{HEADER};Bemerkung"), *options, db=one_db)
     assert (grown.stdout[:10], "--save-profile" in grown.stderr) == ("1 appended", False)
     result = ratings("import", table, *options, "--save-profile", tmp_path / "club.toml", db=one_db)
     assert "--save-profile" not in result.stderr
@@ -94,7 +94,7 @@ def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, 
     """Games that nothing rates are recorded, and the import names the command that begins a ladder."""
     url = str(tmp_path / "none.db")
     ratings("init", "--no-rules", db=url)
-    result = ratings("import", written(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
+    result = ratings("import", write_table(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
     command = "ratings rules publish --shipped elo --game tichu"
     assert f"no ruleset is published, so these games are not rated; to rate them: {command}" in result.stderr
     assert ratings(*command.split()[1:], db=url).exit_code == 0
@@ -106,12 +106,12 @@ def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ra
         "Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n2026-06-05,2,Ben,Anna\n2026-06-12,1,Anna,Ben\n2026-06-12,2,Ben,Anna\n"
     )
     result = ratings("import", table, db=one_db)
-    assert causes(result.stderr) == ["4 id-conflict"]
-    told = (
+    assert list_causes(result.stderr) == ["4 id-conflict"]
+    message = (
         "the numbers in column 'Game' start again on other days, so they do not identify games; --map Game= numbers "
         "games by date instead "
     )
-    assert f"{told}(1 more like this, the last in line 5)" in result.stderr
+    assert f"{message}(1 more like this, the last in line 5)" in result.stderr
     assert "--keep-going" not in result.stderr
     assert ratings("import", table, "--map", "Game=", db=one_db).stdout.startswith("4 appended")
 
@@ -129,7 +129,7 @@ def test_two_names_in_a_cell_explain_the_gap_in_places(one_db: str, ratings: Rat
     rows = "".join(f"2026-06-0{day},Anna,Ben & Cleo,,Dora\n" for day in (1, 2))
     (table := tmp_path / "club.csv").write_text(f"Date,1st,2nd,3rd,4th\n{rows}2026-06-03,Anna,Ben,,Dora\n")
     result = ratings("import", table, db=one_db)
-    assert causes(result.stderr) == ["2 tied-players", "4 place-gap"]
+    assert list_causes(result.stderr) == ["2 tied-players", "4 place-gap"]
     assert "(1 more like this, the last in line 3)" in result.stderr
-    kept = ratings("import", table, "--ties", "&", db=one_db)
-    assert causes(kept.stderr) == ["4 place-gap"]
+    with_ties = ratings("import", table, "--ties", "&", db=one_db)
+    assert list_causes(with_ties.stderr) == ["4 place-gap"]

@@ -10,7 +10,7 @@ from stores import record_lines
 DAY = 86_400
 
 
-def a_week(ratings: Ratings, url: str) -> None:
+def make_week_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger at home in Berlin in which two people record a game, a void and a correction, a day each."""
     with pytest.MonkeyPatch.context() as patch:
         set_clock(patch, "2024-03-01T22:30:00Z")
@@ -28,7 +28,7 @@ def a_week(ratings: Ratings, url: str) -> None:
         assert not record_lines(url, odd, by='ben "the" judge').rejected
 
 
-pytestmark = pytest.mark.ledger(make=a_week)
+pytestmark = pytest.mark.ledger(make=make_week_ledger)
 
 
 LOG: dict[str, tuple[list[str], list[int]]] = {

@@ -27,19 +27,19 @@ OTHERS = {
 PRINTING = {"cli/commands/grants.py", "cli/commands/init.py"}
 
 
-def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+def iterate_commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
     """All commands with their names."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            yield from commands(command, f"{before}{name} ")
+            yield from iterate_commands(command, f"{before}{name} ")
         else:
             yield f"{before}{name}", command
 
 
-def _emits(command: click.Command) -> bool:
+def _prints_result(command: click.Command) -> bool:
     """Whether the function of a command, or another of its file that it calls, prints a result."""
     assert command.callback is not None
     function = inspect.unwrap(command.callback)
@@ -47,16 +47,16 @@ def _emits(command: click.Command) -> bool:
     assert module is not None
     tree = ast.parse(inspect.getsource(module))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    waiting, seen = [function.__name__], set[str]()
+    waiting, visited = [function.__name__], set[str]()
     while waiting:
         name = waiting.pop()
-        seen.add(name)
+        visited.add(name)
         nodes = [*ast.walk(functions[name])]
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         if names & {"emit"} or attributes & {"append_and_report", "report"}:
             return True
-        waiting += names & functions.keys() - seen
+        waiting += names & functions.keys() - visited
     return False
 
 
@@ -64,20 +64,20 @@ def test_every_json_is_a_result() -> None:
     """Each command with --format json prints results through `emit`, or says why not."""
     with_json = {
         name: command
-        for name, command in commands(program)
-        for one in command.params
-        if one.name == "output_format" and isinstance(one.type, click.Choice) and "json" in one.type.choices
+        for name, command in iterate_commands(program)
+        for option in command.params
+        if option.name == "output_format" and isinstance(option.type, click.Choice) and "json" in option.type.choices
     }
-    by_themselves = {name for name, command in with_json.items() if not _emits(command)}
+    by_themselves = {name for name, command in with_json.items() if not _prints_result(command)}
     assert by_themselves == OTHERS.keys()
     assert len(with_json) > 40
-    found = {
+    printing = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "cli").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr == "print_json"
     }
-    assert found == PRINTING
+    assert printing == PRINTING
 
 
 @pytest.mark.slow_cases

@@ -15,7 +15,7 @@ HEADER = "game_id,occurred_at,game,player,place\n"
 Ratings = Callable[..., Any]
 
 
-def rows(game_id: str, *players: str) -> str:
+def format_rows(game_id: str, *players: str) -> str:
     """The rows of a game in the order of its places."""
     return "".join(f"{game_id},2010-01-01T00:00:00Z,catan,{player},{n}\n" for n, player in enumerate(players, 1))
 
@@ -23,7 +23,7 @@ def rows(game_id: str, *players: str) -> str:
 pytestmark = pytest.mark.ledger(make=make_empty_ledger, store="sqlite")
 
 
-def imported(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[str]]:
+def import_files(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[str]]:
     """(the games that are in the ledger afterwards, the codes refused) of an import that keeps going."""
     result = ratings("import", *files, "--keep-going", "--format", "json", db=db)
     games = json.loads(ratings("games", "--format", "json", db=db).stdout)["rows"]
@@ -35,18 +35,25 @@ def test_stray_quote_rejects_both_games(db: str, tmp_path: Path, ratings: Rating
 
     With a quote from g1 into g2's first row, g2 is not taken without its winner.
     """
-    text = HEADER + rows("g1", "al", "be") + rows("g2", "anna", "cleo", "dora") + rows("g3", "al", "be")
+    text = (
+        HEADER
+        + format_rows("g1", "al", "be")
+        + format_rows("g2", "anna", "cleo", "dora")
+        + format_rows("g3", "al", "be")
+    )
     text = text.replace("catan,be,2\ng2", 'catan,"be,2\ng2').replace("catan,anna,1", 'catan,anna",1')
     (tmp_path / "q.csv").write_text(text)
-    games, codes = imported(ratings, db, tmp_path / "q.csv")
+    games, codes = import_files(ratings, db, tmp_path / "q.csv")
     assert games == ["g3"]
     assert codes == ["too-few-participants", "line-break", "game-incomplete"]
 
 
 def test_rows_apart_reject_the_whole_game(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """Rows apart reject the whole game, and both blocks are in the rejects file."""
-    (tmp_path / "apart.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b") + rows("g1", "c"))
-    assert imported(ratings, db, tmp_path / "apart.csv") == (["g2"], ["rows-apart", "rows-apart"])
+    (tmp_path / "apart.csv").write_text(
+        HEADER + format_rows("g1", "a", "b") + format_rows("g2", "a", "b") + format_rows("g1", "c")
+    )
+    assert import_files(ratings, db, tmp_path / "apart.csv") == (["g2"], ["rows-apart", "rows-apart"])
     lines = [json.loads(line) for line in (tmp_path / "apart.csv.rejects.jsonl").read_text().splitlines()]
     assert [[row["player"] for row in line["input"]] for line in lines] == [["a", "b"], ["c"]]
 
@@ -60,21 +67,21 @@ def test_conflict_spares_the_other_files_game(db: str, tmp_path: Path, ratings: 
     }
     event = {"type": "game.recorded", "occurred_at": "2010-01-01T00:00:00Z", "data": data}
     (tmp_path / "a.jsonl").write_text(json.dumps(event))
-    (tmp_path / "b.csv").write_text(HEADER + rows("g1", "a", "b"))
-    assert imported(ratings, db, tmp_path / "a.jsonl", tmp_path / "b.csv") == (["g1"], ["id-conflict"])
+    (tmp_path / "b.csv").write_text(HEADER + format_rows("g1", "a", "b"))
+    assert import_files(ratings, db, tmp_path / "a.jsonl", tmp_path / "b.csv") == (["g1"], ["id-conflict"])
 
 
 def test_composed_and_decomposed_ids_match(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """Composed and decomposed spellings of an id name one game."""
-    text = HEADER + rows("caf\u00e9", "a", "b") + rows("g2", "a", "b") + rows("cafe\u0301", "c")
+    text = HEADER + format_rows("caf\u00e9", "a", "b") + format_rows("g2", "a", "b") + format_rows("cafe\u0301", "c")
     (tmp_path / "n.csv").write_text(text, encoding="utf-8")
-    assert imported(ratings, db, tmp_path / "n.csv") == (["g2"], ["rows-apart", "rows-apart"])
+    assert import_files(ratings, db, tmp_path / "n.csv") == (["g2"], ["rows-apart", "rows-apart"])
 
 
 def test_file_named_twice_is_read_once(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A file named twice is read once."""
-    (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b"))
-    assert imported(ratings, db, tmp_path / "t.csv", tmp_path / "t.csv") == (["g1"], [])
+    (tmp_path / "t.csv").write_text(HEADER + format_rows("g1", "a", "b"))
+    assert import_files(ratings, db, tmp_path / "t.csv", tmp_path / "t.csv") == (["g1"], [])
 
 
 def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: Ratings) -> None:
@@ -84,7 +91,7 @@ def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: 
     next free name, which is reported.
     """
     table, old = tmp_path / "t.csv", tmp_path / "t.csv.rejects.jsonl"
-    table.write_text(HEADER + rows("g1", "a", "b") + "g2,2024-01-01T12:00:00Z,catan,a,9\n")
+    table.write_text(HEADER + format_rows("g1", "a", "b") + "g2,2024-01-01T12:00:00Z,catan,a,9\n")
     old.write_text("{}\n")
     for number in (2, 3):
         result = ratings("import", "--keep-going", table, old, db=db)
@@ -97,11 +104,11 @@ def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: 
 
 def test_concurrent_duplicate_is_refused_alone(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A game recorded by another process between check and append is refused; the rest goes in."""
-    (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b"))
+    (tmp_path / "t.csv").write_text(HEADER + format_rows("g1", "a", "b") + format_rows("g2", "a", "b"))
 
-    def meanwhile() -> None:
+    def record_meanwhile() -> None:
         theirs = build_game("g1", "x", "y", at="2010-01-01T00:00:00Z", game="chess")
         assert append_drafts(db, build_draft(theirs), by="other").appended == 1
 
-    act_before_next("appended", meanwhile)
-    assert imported(ratings, db, tmp_path / "t.csv") == (["g1", "g2"], ["id-conflict"])
+    act_before_next("appended", record_meanwhile)
+    assert import_files(ratings, db, tmp_path / "t.csv") == (["g1", "g2"], ["id-conflict"])

@@ -367,15 +367,15 @@ def test_unmet_includes_players_without_games(copied: Callable[..., str], rating
     absent = min(set(PLAYERS) - set(first["seats"]))
 
     def list_unmet(name: str, player: str) -> list[str]:
-        told = ratings("league", "unmet", name, player, "--format", "json", db=db)
-        assert told.exit_code == 0, told.stderr
-        return [row["player"] for row in json.loads(told.stdout)["rows"]]
+        result = ratings("league", "unmet", name, player, "--format", "json", db=db)
+        assert result.exit_code == 0, result.stderr
+        return [row["player"] for row in json.loads(result.stdout)["rows"]]
 
     assert list_unmet("youplay-league/L1", player) == sorted(set(PLAYERS) - {player, *met})
     assert list_unmet("L1", absent) == sorted(set(PLAYERS) - {absent})
-    told = ratings("league", "unmet", "L1", player, db=db).stdout
-    assert f"{player} has met 2 of 7 on youplay-league/L1.\n\nnot yet met\n" in told
-    assert "LID" not in told
+    text = ratings("league", "unmet", "L1", player, db=db).stdout
+    assert f"{player} has met 2 of 7 on youplay-league/L1.\n\nnot yet met\n" in text
+    assert "LID" not in text
 
 
 @pytest.mark.slow_cases

@@ -7,7 +7,7 @@ from ratings_ledger import BadArgument
 from ratings_ledger.cli.commands import publish
 
 
-def chess(ratings: Ratings, url: str) -> None:
+def make_chess_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger with games of two months, with one between them that has none."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for month, players in ((3, ("anna", "ben")), (5, ("ben", "anna"))):
@@ -15,15 +15,15 @@ def chess(ratings: Ratings, url: str) -> None:
         append_lines(ratings, url, build_event_line("game.recorded", f"2024-0{month}-15T12:00:00Z", **game))
 
 
-def failing(*_: object) -> None:
+def fail_to_publish(*_: object) -> None:
     """Fail as a list that cannot be published does."""
     raise BadArgument("no list can be published")
 
 
-pytestmark = pytest.mark.ledger(make=chess)
+pytestmark = pytest.mark.ledger(make=make_chess_ledger)
 
 
-def published(ratings: Ratings, db: str) -> list[str]:
+def list_published_ends(ratings: Ratings, db: str) -> list[str]:
     """Up to when lists of the ladder were published, in the order of the log."""
     rows = read_json(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
     return [row["data"]["as_of"] for row in rows]
@@ -34,19 +34,19 @@ def test_missed_months_are_published_once(db: str, ratings: Ratings) -> None:
     before = read_json(ratings, db, "standings", "elo-chess")["digest"]
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     assert ratings("publish", "--due", "--dry-run", db=db).exit_code == 0
-    assert published(ratings, db) == []
+    assert list_published_ends(ratings, db) == []
     assert ratings("publish", "--due", db=db).exit_code == 0
-    ends = published(ratings, db)
+    ends = list_published_ends(ratings, db)
     assert ends[:3] == ["2024-03-31T23:59:59.999999Z", "2024-04-30T23:59:59.999999Z", "2024-05-31T23:59:59.999999Z"]
     assert ends == sorted({*ends})
     result = ratings("publish", "--due", db=db)
     assert (result.exit_code, result.stdout) == (0, "No list is due.\n")
-    assert published(ratings, db) == ends
+    assert list_published_ends(ratings, db) == ends
     assert read_json(ratings, db, "standings", "elo-chess")["digest"] == before
     assert ratings("verify", db=db).exit_code == 0
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_schedule_is_withdrawn(db: str, ratings: Ratings) -> None:
     """A second schedule of a ladder is refused; once the first is undone, nothing is due."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
@@ -56,7 +56,7 @@ def test_schedule_is_withdrawn(db: str, ratings: Ratings) -> None:
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
     """`--as-of` a month or a year publishes its end, which is then no longer due; one that is not over is refused."""
     for text in ("2024-03", "2023"):
@@ -64,12 +64,12 @@ def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
         assert (result.exit_code, "list-empty" in result.stderr) == ((0, False) if text == "2024-03" else (1, True)), (
             result
         )
-    assert published(ratings, db) == ["2024-03-31T23:59:59.999999Z"]
+    assert list_published_ends(ratings, db) == ["2024-03-31T23:59:59.999999Z"]
     running = ratings("publish", "elo-chess", "--as-of", "9999", db=db)
     assert (running.exit_code, "list-running: 9999-12-31T23:59:59Z is in the future" in running.stderr) == (1, True)
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     assert ratings("publish", "--due", db=db).exit_code == 0
-    assert published(ratings, db)[1] == "2024-04-30T23:59:59.999999Z"
+    assert list_published_ends(ratings, db)[1] == "2024-04-30T23:59:59.999999Z"
     month, day = (
         ratings("standings", "elo-chess", "--as-published", "--as-of", text, db=db)
         for text in ("2024-04", "2024-04-30")
@@ -77,7 +77,7 @@ def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
     assert month == day
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_list_of_the_latest_month_is_shown(db: str, ratings: Ratings) -> None:
     """An older month that is published again does not stand for the ladder; its own time shows it."""
     for text in ("2024-03", "2024-05"):
@@ -92,7 +92,7 @@ def test_list_of_the_latest_month_is_shown(db: str, ratings: Ratings) -> None:
     assert (march.stderr, march.stdout.index("ben") < march.stdout.index("anna")) == ("", True)
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     """`lists` and `status` show each schedule, with the months that are due until they are published."""
     assert "scheduled  " not in ratings("status", db=db).stdout
@@ -114,7 +114,7 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     assert "elo-chess every month, nothing due\n" in status
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
     """Lists of one period, or as they were known or played earlier, say nothing of what is due now."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
@@ -123,14 +123,14 @@ def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
         assert "schedules" not in read_json(ratings, db, "lists", *options), options
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_publishing_by_hand_ends_the_alarm_of_a_night(
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a night that failed to publish, `publish --due` leaves a run that went well; a dry run leaves none."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "list_due_streams", failing)
+        patch.setattr(publish, "list_due_streams", fail_to_publish)
         assert ratings("nightly", "--publish-due", db=db).exit_code == 2
     assert "the last publish failed" in ratings("status", "--no-failures", db=db).stderr
     assert ratings("publish", "--due", "--dry-run", db=db).exit_code == 0
@@ -139,15 +139,15 @@ def test_publishing_by_hand_ends_the_alarm_of_a_night(
     assert ratings("status", "--no-failures", db=db).exit_code == 0
 
 
-@pytest.mark.ledger(make=chess, store="sqlite")
+@pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_night_publishes_what_is_due(db: str, ratings: Ratings) -> None:
     """`nightly --publish-due` publishes before it stores standings; without the option nothing is published."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     assert ratings("nightly", db=db).exit_code == 0
-    assert published(ratings, db) == []
+    assert list_published_ends(ratings, db) == []
     night = ratings("nightly", "--publish-due", "--by", "night", db=db)
     assert (night.exit_code, night.stderr) == (0, ""), night
-    count = len(published(ratings, db))
+    count = len(list_published_ends(ratings, db))
     assert f" publish done: {count} lists; rebuild done: " in night.stdout
     (first, *_) = read_json(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
     assert first["by"] == "night"
@@ -155,4 +155,4 @@ def test_night_publishes_what_is_due(db: str, ratings: Ratings) -> None:
     assert (status["runs"]["publish"]["last"]["result"], status["generation"]["behind"]) == ("done", 0)
     result = ratings("nightly", "--publish-due", db=db)
     assert " publish done: nothing was due; rebuild done: " in result.stdout
-    assert len(published(ratings, db)) == count
+    assert len(list_published_ends(ratings, db)) == count

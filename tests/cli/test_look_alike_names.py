@@ -24,16 +24,16 @@ NAMES = {
 INVISIBLE = ["mi\u034fra", "mira\u3164", "\u115fmira", "mi\uffa0ra", "mira\u2800", "mi\u17b4ra"]
 
 
-def a_club(ratings: Ratings, url: str) -> None:
+def make_club_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger for chess in which mira has played ben."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     assert ratings("import", "-", db=url, input=HEADER + f"g-1,{AT},chess,mira,ben\n").exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=a_club)
+pytestmark = pytest.mark.ledger(make=make_club_ledger)
 
 
-def chess(*names: str) -> str:
+def build_chess_line(*names: str) -> str:
     """Return a game of chess as a line of JSON."""
     return format_game_line("g-2", *names, at=AT, game="chess")
 
@@ -66,7 +66,7 @@ def test_look_alike_is_refused_where_people_type(
 def test_look_alike_is_reported_elsewhere(way: str, name: str, one_db: str, ratings: Ratings) -> None:
     """Where close names are only reported, those that look like known ones are reported with their odd characters."""
     command, content = {
-        "JSON Lines": (("import", "-"), chess(name, "ben")),
+        "JSON Lines": (("import", "-"), build_chess_line(name, "ben")),
         "adjust": (("adjust", "elo-chess/all", name, "5", *WHY), None),
         "account": (("player", "account", name, "free"), None),
         "rename": (("player", "rename", "ben", name), None),
@@ -83,7 +83,7 @@ def test_look_alike_is_refused_in_proposals(name: str, db: str) -> None:
     """The library refuses a game and a rename that bring such a name, unless new names are accepted."""
     rename = {"type": "player.renamed", "data": {"player": "ben", "new_player": name}}
     with rl.open(db) as ledger:
-        for event in (json.loads(chess(name, "ben")), rename):
+        for event in (json.loads(build_chess_line(name, "ben")), rename):
             plan = ledger.propose(event, "mira")
             assert [rejection.code for rejection in plan.rejections] == ["close-name"]
             with pytest.raises(rl.Refused, match="did you mean"):
@@ -104,7 +104,7 @@ def test_invisible_characters_are_refused_everywhere(way: str, name: str, one_db
     """A character that no script needs and nobody sees is refused on every way, and nothing is appended."""
     command, content = {
         "table": (("import", "-", "--new-names", "accept"), HEADER + f"g-2,{AT},chess,{name},ben\n"),
-        "JSON Lines": (("import", "-"), chess(name, "ben")),
+        "JSON Lines": (("import", "-"), build_chess_line(name, "ben")),
         "record": (("record", "--game", "chess", "--game-id", "g-2", "--new-names", "accept", name, "ben"), None),
         "rename": (("player", "rename", "ben", name), None),
     }[way]

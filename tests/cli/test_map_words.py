@@ -32,15 +32,15 @@ def test_words_that_people_guess(
     date: str, first: str, second: str, result: str, scores: list[int], table: str, one_db: str, ratings: Ratings
 ) -> None:
     """The words of headers, in any language, and this program's own names say what columns hold."""
-    said = [f"--map=Wann={date}", f"--map=Wer={first}", f"--map=Gegen wen={second}", f"--map=Wie={result}"]
-    told = ratings("import", table, "--set", "game=catan", "--zone", "UTC", *said, db=one_db)
-    assert told.exit_code == 0, told.stderr
+    mappings = [f"--map=Wann={date}", f"--map=Wer={first}", f"--map=Gegen wen={second}", f"--map=Wie={result}"]
+    outcome = ratings("import", table, "--set", "game=catan", "--zone", "UTC", *mappings, db=one_db)
+    assert outcome.exit_code == 0, outcome.stderr
     (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=one_db).stdout)["rows"]
     assert [participant["score"] for participant in game["participants"]] == scores
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("mapping", "message"),
     [
         ("Wer=plaier", "'Wer=plaier': right of the =, 'plaier' is not a word for a column; did you mean player?"),
         ("Wer=plaier", "(known: date, time, game, player, place, score, winner, loser, player 1 to 6,"),
@@ -48,19 +48,19 @@ def test_words_that_people_guess(
         ("Wer", "'Wer' is not NAME=VALUE"),
     ],
 )
-def test_right_side_that_is_nothing(said: str, told: str, table: str, one_db: str, ratings: Ratings) -> None:
+def test_right_side_that_is_nothing(mapping: str, message: str, table: str, one_db: str, ratings: Ratings) -> None:
     """What is right of the = has to be known; else the known words are listed, and what may have been meant."""
-    result = ratings("import", table, "--map", said, db=one_db)
+    result = ratings("import", table, "--map", mapping, db=one_db)
     assert result.exit_code == 2
-    assert told in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 def test_left_side_that_is_nothing(table: str, one_db: str, ratings: Ratings) -> None:
     """What is left of the = has to be a column of the table; those that it has are listed, with the nearest."""
     result = ratings("import", table, "--map", "Wehr=player", "--set", "game=catan", db=one_db)
     assert result.exit_code == 1
-    told = "--map: left of the =, 'Wehr' is not a column of the table; did you mean Wer? (columns: 'Wann', 'Wer', "
-    assert told in result.stderr
+    message = "--map: left of the =, 'Wehr' is not a column of the table; did you mean Wer? (columns: 'Wann', 'Wer', "
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("word", ["status", "club", "1st", "place", "team"])

@@ -188,14 +188,14 @@ def test_late_games_recompute_closed_periods(ratings: Ratings, db: str) -> None:
     """A preview says how many closed periods a late event recomputes; a game of the open period waits."""
 
     def preview_command(*arguments: str) -> Any:
-        told = ratings(*arguments, "--dry-run", "--format", "json", db=db)
-        assert told.exit_code == 0, told
-        return json.loads(told.stdout)
+        result = ratings(*arguments, "--dry-run", "--format", "json", db=db)
+        assert result.exit_code == 0, result
+        return json.loads(result.stdout)
 
     for day, recomputed, waiting in (("08-30", 3, 0), ("09-10", 2, 0), ("10-10", 1, 0), ("11-24", 0, 1)):
-        told = record_game(ratings, db, "late", day, "cleo", "ben", options=("--dry-run", "--format", "json"))
-        found = json.loads(told.stdout)
-        assert found["periods"] == [{"ladder": LADDER, "recomputed": recomputed, "closed": 0, "waiting": waiting}]
+        output = record_game(ratings, db, "late", day, "cleo", "ben", options=("--dry-run", "--format", "json"))
+        preview = json.loads(output.stdout)
+        assert preview["periods"] == [{"ladder": LADDER, "recomputed": recomputed, "closed": 0, "waiting": waiting}]
     for arguments, recomputed in (
         (("void", "c-1", "--reason", "x"), 2),
         (("void", "c-2", "--reason", "x"), 2),
@@ -203,14 +203,14 @@ def test_late_games_recompute_closed_periods(ratings: Ratings, db: str) -> None:
         (("adjust", LADDER, "anna", "20", "--reason", "x", "--at", "2025-09-07"), 1),
         (("seed", LADDER, "dora", "rating=1600", "--reason", "x"), 0),
     ):
-        found = preview_command(*arguments)
-        periods = found.get("periods", [{"recomputed": 0}])
+        preview = preview_command(*arguments)
+        periods = preview.get("periods", [{"recomputed": 0}])
         assert periods[0]["recomputed"] == recomputed, arguments
-    told = record_game(ratings, db, "late", "09-10", "cleo", "ben").stdout
-    assert f"{LADDER}: 2 closed rating periods recomputed." in told.splitlines()
-    told = record_game(ratings, db, "late-2", "11-24", "cleo", "ben").stdout
+    output = record_game(ratings, db, "late", "09-10", "cleo", "ben").stdout
+    assert f"{LADDER}: 2 closed rating periods recomputed." in output.splitlines()
+    output = record_game(ratings, db, "late-2", "11-24", "cleo", "ben").stdout
     waits = f"{LADDER}: 1 game to be scored when the rating period ends, 2025-11-30 23:59 Europe/Berlin."
-    assert waits in told.splitlines()
+    assert waits in output.splitlines()
 
 
 @pytest.mark.ledger(make=create_monthly_ledger)

@@ -147,8 +147,8 @@ def test_pages_name_partners(doubles: str, tmp_path: Path) -> None:
     """A player's page says with and against whom."""
     write_pages(doubles, tmp_path / "site")
     page = (tmp_path / "site/players/anna/weng-lin-tennis/all.html").read_text()
-    told = [unescape(re.sub("<[^>]*>", "", row)) for row in re.findall("<small>(place .*?)</small>", page)]
-    assert told == [" ".join(("place 1, scored 6", *SIDES))]
+    texts = [unescape(re.sub("<[^>]*>", "", row)) for row in re.findall("<small>(place .*?)</small>", page)]
+    assert texts == [" ".join(("place 1, scored 6", *SIDES))]
 
 
 @pytest.mark.slow
@@ -156,8 +156,8 @@ def test_pages_name_opponents_and_scores(club: str, tmp_path: Path) -> None:
     """A player's page says of each game whom they met, and a game's page what everybody scored."""
     write_pages(club, tmp_path / "site")
     page = (tmp_path / "site/players/anna/elo-catan/all.html").read_text()
-    told = [" ".join(re.sub("<[^>]*>", "", row).split()) for row in re.findall("<small>(place .*?)</small>", page)]
-    assert told == [
+    texts = [" ".join(re.sub("<[^>]*>", "", row).split()) for row in re.findall("<small>(place .*?)</small>", page)]
+    assert texts == [
         f"place {place}" + (f", scored {score}" if score else "") + f" against {against}"
         for place, score, against in MET.values()
     ]

@@ -114,7 +114,7 @@ def test_csv_keeps_formula_lookalikes_exact(column: str, db: str, ratings: Calla
     ]
 
 
-def shown_on_terminal(*arguments: str, columns: int) -> str:
+def read_terminal(*arguments: str, columns: int) -> str:
     """What a command writes to a terminal of so many columns, without colours."""
     _, written = run_on_terminal(*arguments, columns=columns)
     return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
@@ -148,7 +148,7 @@ def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) 
 )
 def test_tables_fit_80_columns(command: list[str], db: str) -> None:
     """On a terminal of 80 columns, no line of a table is wider than that."""
-    lines = shown_on_terminal("--db", db, *command, columns=80).splitlines()
+    lines = read_terminal("--db", db, *command, columns=80).splitlines()
 
     assert [line for line in lines if cell_len(line) > 80] == []
 
@@ -156,7 +156,7 @@ def test_tables_fit_80_columns(command: list[str], db: str) -> None:
 @pytest.mark.slow
 def test_narrow_terminal_folds_long_names(db: str) -> None:
     """On a narrow terminal, long names in the standings are folded and not cut off."""
-    text = shown_on_terminal("--db", db, "standings", ALL, columns=50)
+    text = read_terminal("--db", db, "standings", ALL, columns=50)
 
     assert text.count("x" * 20) >= 2
     assert sum(line.count("x") for line in text.splitlines() if re.search("x{4}", line)) >= 64
@@ -179,7 +179,7 @@ def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> N
     ):
         result = ratings(*command, db=db)
         assert result.exit_code == 0, (command, result.stderr)
-    text = shown_on_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=80)
+    text = read_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=80)
     rows = [[*map(str.strip, re.split(r"\s{2,}", line.strip()))] for line in text.splitlines()[3:9]]
     assert rows == [
         ["played"],
@@ -189,7 +189,7 @@ def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> N
         ["2024-01-06", "2024-01-06-1", "1 (3)", "+57.99", "1720.20 ± 260?", "1433.24 (6)", "Benjamin"],
         ["(2)"],
     ]
-    wide = shown_on_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=100)
+    wide = read_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=100)
     assert "1500.00  +162.21" in wide
 
 

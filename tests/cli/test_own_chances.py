@@ -129,8 +129,8 @@ def test_four_argument_chance_gets_both_points(ratings: Ratings, create_own: Cal
     """A chance function of four arguments gets the points of both players."""
     pairs = []
 
-    def chance(points: int, others: int, constants: Any, table: Any) -> int:
-        pairs.append((points, others))
+    def chance(points: int, opponent_points: int, constants: Any, table: Any) -> int:
+        pairs.append((points, opponent_points))
         return HALF
 
     assert measure_quality(ratings, *create_own(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
@@ -155,11 +155,11 @@ def test_inconsistent_minting_is_refused(
     """`rules check` refuses a rule that mints differently from call to call, or in a replay."""
     calls = []
 
-    def minting(n, points, columns, constants, table, change):
+    def mint(n, points, columns, constants, table, change):
         calls.append(n)
         return score(n, points, columns, constants, table, change) + extra(len(calls))
 
-    db, file = create_own(OWN._replace(score=minting))
+    db, file = create_own(OWN._replace(score=mint))
     result = ratings("rules", "check", file, db=db)
     assert (result.exit_code, message in result.stdout, "for the same game" in result.stdout) == (1, True, True), result
 

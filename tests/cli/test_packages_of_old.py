@@ -26,16 +26,16 @@ def test_package_built_before_still_scores(tmp_path: Path) -> None:
     subprocess.run(pip, check=True)
     ruleset.write_text(RULESET, encoding="utf-8")
 
-    def ratings(*arguments: object) -> str:
+    def run_ratings(*arguments: object) -> str:
         command = [sys.executable, "-m", "ratings_ledger", "--db", tmp_path / "ratings.db", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(installed)}
         return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
 
-    ratings("init", "--no-rules")
-    ratings("rules", "check", ruleset)
-    ratings("rules", "publish", ruleset)
-    ratings(*GAME, "anna", "ben", "cleo")
-    standings = json.loads(ratings("standings", "petanque-points", "--format", "json"))
+    run_ratings("init", "--no-rules")
+    run_ratings("rules", "check", ruleset)
+    run_ratings("rules", "publish", ruleset)
+    run_ratings(*GAME, "anna", "ben", "cleo")
+    standings = json.loads(run_ratings("standings", "petanque-points", "--format", "json"))
     assert [(row["player"], row["points"]) for row in standings["rows"]] == [("anna", "3"), ("ben", "1"), ("cleo", "0")]
-    explained = json.loads(ratings("explain", "p-1", "petanque-points", "--format", "json"))
+    explained = json.loads(run_ratings("explain", "p-1", "petanque-points", "--format", "json"))
     assert {player["player"]: player["change"] for player in explained["players"]}["anna"] == "3"

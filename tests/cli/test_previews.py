@@ -143,12 +143,12 @@ def test_preview_of_a_spreadsheet_names_sheets_and_hidden_rows(one_db: str, rati
     """The preview of a spreadsheet names the sheet read, the other sheets, and the hidden rows."""
     pytest.importorskip("python_calamine")
     rows = [["Date", "1st", "2nd"], [date(2024, 11, 22), "Ben", "Cleo"], [], [date(2024, 11, 23), "Cleo", "Ben"]]
-    book, other = tmp_path / "club.xlsx", tmp_path / "club.ods"
+    book, document = tmp_path / "club.xlsx", tmp_path / "club.ods"
     book.write_bytes(xlsx(rows, ("Members", "hidden", [["Name"], ["Ben"]]), hidden_rows=[4]))
-    other.write_bytes(ods(rows))
+    document.write_bytes(ods(rows))
 
     result = ratings("import", book, *GAME_OPTION, "--preview", db=one_db)
-    preview = preview_file(ratings, one_db, other, *GAME_OPTION)
+    preview = preview_file(ratings, one_db, document, *GAME_OPTION)
 
     assert "read as   a row per game, a column per place; sheet Results; header in line 1\n" in result.stdout
     assert "skipped   1 blank line; sheet Members\nhidden    line 4, read like the others\n" in result.stdout

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from correction_helpers import Ratings, read_json
 from publishing_helpers import BASIC, MARCH, create_published_ledger, publish
-from test_only_ladder import one_ladder
+from test_only_ladder import make_one_ladder
 
 NO_TIMED = (
     "No ruleset of this ledger makes lists of months or years. Shipped rulesets that do: catan-monthly, catan-open, "
@@ -15,8 +15,8 @@ NO_TIMED = (
 
 def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Given a ladder published as of a day, `lists` shows it, and does not say that no list has a month."""
-    db = copied_file(one_ladder)
-    told = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
+    db = copied_file(make_one_ladder)
+    output = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
 
     (row,) = read_json(ratings, db, "lists")["published"]
     assert (row["ladder"], row["as_of"], row["players"]) == (BASIC, "2024-03-31T21:59:59.999999Z", 3)
@@ -27,7 +27,7 @@ def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: 
         "\nShow a published list: ratings standings catan-elo/basic --as-published\n"
         "Find the lists that would come out differently today: ratings diff published now\n"
     )
-    assert read_json(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]
+    assert read_json(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == output["position"]
 
 
 def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: Ratings) -> None:
@@ -36,11 +36,11 @@ def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: R
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-04-30")
 
-    found = {
+    lists = {
         period: [row["ladder"] for row in read_json(ratings, db, "lists", "--period", period)["published"]]
         for period in ("2010", "2010-03", "2010-04", "2011")
     }
-    assert found == {"2010": [BASIC, MARCH], "2010-03": [MARCH], "2010-04": [BASIC], "2011": []}
+    assert lists == {"2010": [BASIC, MARCH], "2010-03": [MARCH], "2010-04": [BASIC], "2011": []}
     assert ratings("lists", "--period", "2010-04", db=db).stderr == ""
     assert ratings("lists", "--period", "2011", db=db).stderr == (
         "No list of a month or year has a game during 2011 yet.\n"
@@ -49,7 +49,7 @@ def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: R
 
 def test_due_without_lists_says_what_is_published(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Given no ruleset of months, `publish --due` says so, which there are, and how a ladder is published."""
-    assert ratings("publish", "--due", db=copied_file(one_ladder)).stdout == (
+    assert ratings("publish", "--due", db=copied_file(make_one_ladder)).stdout == (
         "No list is due.\n"
         + NO_TIMED
         + "To publish another ladder: ratings publish LADDER --as-of DATE\n"
@@ -70,7 +70,7 @@ def test_ladder_of_a_month_is_asked_by_a_day(
     name: str, day: str | None, copied_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """A name with a month or day, of a ruleset without months, is answered with the option that shows that day."""
-    db = copied_file(one_ladder)
+    db = copied_file(make_one_ladder)
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=db).exit_code == 0
 
     refused = ratings("standings", name, db=db)

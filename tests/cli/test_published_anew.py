@@ -23,7 +23,7 @@ def db(store: str, ratings: Ratings) -> str:
     return store
 
 
-def offered(text: str) -> list[str]:
+def list_offered_commands(text: str) -> list[str]:
     """The commands that an output offers to publish lists anew."""
     return [line.strip() for line in text.partition(ANEW)[2].splitlines() if line.startswith("  ratings publish")]
 
@@ -39,26 +39,26 @@ def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> 
         f"  elo-chess as of 2024-02-29 23:59 Europe/Berlin, published at position {listed['position']}\n\n"
         f"{ANEW}\n  ratings publish elo-chess --as-of 2024-02-29\n"
     )
-    (command,) = offered(result.stdout)
+    (command,) = list_offered_commands(result.stdout)
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
     assert "Cleo" in ratings("standings", "elo-chess", "--as-published", db=db).stdout
-    assert offered(ratings("player", "rename", "dora", "Dora", db=db).stdout) == []
+    assert list_offered_commands(ratings("player", "rename", "dora", "Dora", db=db).stdout) == []
 
 
 def test_commands_of_many_lists_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many outdated lists, the first are offered, and the others counted."""
     monkeypatch.setattr("ratings_ledger.cli.output.impact.CHANGES_SHOWN_MAX", 1)
     stdout = ratings("void", "g-1", "--reason", "wrong", db=db).stdout
-    assert (len(offered(stdout)), stdout.rstrip().splitlines()[-1]) == (1, "  ... and 1 more")
+    assert (len(list_offered_commands(stdout)), stdout.rstrip().splitlines()[-1]) == (1, "  ... and 1 more")
 
 
 def test_void_offers_every_changed_list_once(db: str, ratings: Ratings) -> None:
     """A voided game changes both lists; the comparison with today offers the same commands until they are typed."""
     commands = [f"ratings publish elo-chess --as-of {day}" for day in ("2024-01-31", "2024-02-29")]
     assert "ratings diff published now" in ratings("lists", db=db).stdout
-    assert offered(ratings("diff", "published", "now", db=db).stdout) == []
-    assert offered(ratings("void", "g-1", "--reason", "wrong", db=db).stdout) == commands
-    assert offered(ratings("diff", "published", "now", db=db).stdout) == commands
+    assert list_offered_commands(ratings("diff", "published", "now", db=db).stdout) == []
+    assert list_offered_commands(ratings("void", "g-1", "--reason", "wrong", db=db).stdout) == commands
+    assert list_offered_commands(ratings("diff", "published", "now", db=db).stdout) == commands
     assert ratings(*shlex.split(commands[1])[1:], db=db).exit_code == 0
-    assert offered(ratings("diff", "published", "now", db=db).stdout) == commands[:1]
-    assert offered(ratings("diff", "published", "2", db=db).stdout) == []
+    assert list_offered_commands(ratings("diff", "published", "now", db=db).stdout) == commands[:1]
+    assert list_offered_commands(ratings("diff", "published", "2", db=db).stdout) == []

@@ -26,11 +26,11 @@ pytestmark = pytest.mark.ledger(make=create_small_ledger)
 def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
     """Recording a late game reports how the standings before and after it differ."""
     before = read_all_points(ratings, db)
-    told = strip_decimals(json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout))
-    changes = {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in told["changes"]}
+    output = strip_decimals(json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout))
+    changes = {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in output["changes"]}
     assert changes == compare_points(before, read_all_points(ratings, db), str, str)
     assert len(changes) == 3
-    assert (told["appended"], [ladder["ladder"] for ladder in told["ladders"]], told["published"]) == (
+    assert (output["appended"], [ladder["ladder"] for ladder in output["ladders"]], output["published"]) == (
         1,
         ["galactic-points"],
         [],
@@ -128,13 +128,13 @@ WRONG_SCORES = {
 
 
 @pytest.mark.ledger(make=create_small_ledger, store="sqlite")
-@pytest.mark.parametrize(("typed", "code", "told"), WRONG_SCORES.values(), ids=WRONG_SCORES)
+@pytest.mark.parametrize(("typed", "code", "message"), WRONG_SCORES.values(), ids=WRONG_SCORES)
 def test_wrong_scores_name_the_argument(
-    typed: tuple[str, ...], code: str, told: str, db: str, ratings: Ratings
+    typed: tuple[str, ...], code: str, message: str, db: str, ratings: Ratings
 ) -> None:
     """Scores with two readings, or none, are refused with the argument, and nothing is recorded."""
     before = read_head(ratings, db)
     result = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, "--format", "json", db=db)
     (rejected,) = json.loads(result.stdout)["rejected"]
-    assert (result.exit_code, rejected["code"], told in rejected["message"]) == (1, code, True), rejected
+    assert (result.exit_code, rejected["code"], message in rejected["message"]) == (1, code, True), rejected
     assert read_head(ratings, db) == before

@@ -30,9 +30,9 @@ def test_same_json_is_already_there(db: str, ratings: Ratings) -> None:
     """
     own = json.loads(build_event_line("game.recorded", event_id="mine", **build_game_data("g-11", "anna", "ben")))
     del own["occurred_at"]
-    for given in (json.dumps(build_game_data("g-10", "anna", "ben")), json.dumps(own)):
-        assert ratings("record", db=db, input=given).stdout.startswith("1 appended")
-        assert ratings("record", db=db, input=given).stdout.startswith("0 appended, 1 already there")
+    for line in (json.dumps(build_game_data("g-10", "anna", "ben")), json.dumps(own)):
+        assert ratings("record", db=db, input=line).stdout.startswith("1 appended")
+        assert ratings("record", db=db, input=line).stdout.startswith("0 appended, 1 already there")
 
 
 def test_other_result_is_refused(db: str, ratings: Ratings) -> None:
@@ -55,12 +55,12 @@ def test_other_time_is_refused(db: str, ratings: Ratings) -> None:
 def test_concurrent_record_is_already_there(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """When two people record the same game at once, the second to append finds it already there."""
 
-    def beaten(*arguments: object, **options: object) -> object:
+    def record_first(*arguments: object, **options: object) -> object:
         monkeypatch.undo()
         assert ratings(*WITHOUT_TIME, db=db).stdout.startswith("1 appended")
         return {}
 
-    monkeypatch.setattr("ratings_ledger.ledger.intake.intake.find_existing", beaten)
+    monkeypatch.setattr("ratings_ledger.ledger.intake.intake.find_existing", record_first)
     assert ratings(*WITHOUT_TIME, db=db).stdout == "0 appended, 1 already there; the head is 6.\n"
 
 

@@ -14,7 +14,7 @@ EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
 REASONS = {"void": "entered twice", "correct": "it was another group | see https://club.example", "adjust": EVIL}
 
 
-def a_day(ratings: Ratings, url: str) -> None:
+def make_day(ratings: Ratings, url: str) -> None:
     """Make a ledger with games up to position 9, and then a day of decisions by two people, and two more games."""
     create_ledger(ratings, url, "galactic-points-1", "catan-elo-2009-01")
     lines = [
@@ -35,11 +35,11 @@ def a_day(ratings: Ratings, url: str) -> None:
         (["player", "rename", "dora", "<dora>", "--by", "ben"], None),
         (["correct", "c-3", "--group", "rivals-duel", "--reason", REASONS["correct"], "--by", "ben"], None),
     ]
-    for command, given in steps:
-        assert ratings(*command, db=url, input=given).exit_code == 0, command
+    for command, text in steps:
+        assert ratings(*command, db=url, input=text).exit_code == 0, command
 
 
-pytestmark = pytest.mark.ledger(make=a_day)
+pytestmark = pytest.mark.ledger(make=make_day)
 
 
 class Tables(HTMLParser):
@@ -77,7 +77,7 @@ class Tables(HTMLParser):
             self.tables[-1][-1][-1] += data
 
 
-def reported(ratings: Ratings, db: str, path: Path, *options: str) -> str:
+def write_report(ratings: Ratings, db: str, path: Path, *options: str) -> str:
     """The page that is written, from position 9 on."""
     result = ratings("report", "changes", "--from", "9", *options, "-o", path, db=db)
     assert (result.exit_code, result.stdout) == (0, ""), result
@@ -87,7 +87,7 @@ def reported(ratings: Ratings, db: str, path: Path, *options: str) -> str:
 @pytest.mark.slow_cases
 def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """The report lists each decision with who made it, why, and which ladders it affected."""
-    page = Tables(reported(ratings, db, tmp_path / "day.html"))
+    page = Tables(write_report(ratings, db, tmp_path / "day.html"))
     decisions, effects, *_ = page.tables
     assert page.headings == [
         "Decisions",
@@ -120,7 +120,7 @@ def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path
 
     Galactic Magnate counts in whole points, so nothing is rounded there.
     """
-    page = Tables(reported(ratings, db, tmp_path / "day.html"))
+    page = Tables(write_report(ratings, db, tmp_path / "day.html"))
     rows = page.tables[-1][1:]
     (ladder,) = read_json(ratings, db, "diff", "9", "now", "galactic-points")["ladders"]
     moved = {row["player"]: row for row in ladder["rows"]}
@@ -138,7 +138,7 @@ def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path
 
 def test_html_report_is_plain_and_offline(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """In the HTML report, names and reasons are plain text and nothing external is loaded."""
-    text = reported(ratings, one_db, tmp_path / "day.html")
+    text = write_report(ratings, one_db, tmp_path / "day.html")
     page = Tables(text)
     assert page.elements == {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "thead",
                              "tbody", "tr", "th", "td", "footer"}  # fmt: skip
@@ -153,11 +153,11 @@ def test_html_report_is_plain_and_offline(one_db: str, ratings: Ratings, tmp_pat
 
 def test_markdown_report_escapes_text(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """In the Markdown report, names and reasons of any kind are escaped and leave the tables intact."""
-    text = reported(ratings, one_db, tmp_path / "day.md")
+    text = write_report(ratings, one_db, tmp_path / "day.md")
     assert text.startswith("# Changes from position 9 to ")
     rows = [line for line in text.splitlines() if line.startswith("| D3 |")]
-    told = r"\<script\>alert(1)\</script\> \& " + "\"quotes\" 'n'" + r" \| \* \_ \` ?right to left"
-    assert rows[0].endswith(f"| {told} |")
+    escaped = r"\<script\>alert(1)\</script\> \& " + "\"quotes\" 'n'" + r" \| \* \_ \` ?right to left"
+    assert rows[0].endswith(f"| {escaped} |")
     assert r"renamed: dora is renamed \<dora\>" in text
     assert r"https\://club.example" in text
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
@@ -209,12 +209,12 @@ def test_failed_write_leaves_no_partial_report(
 ) -> None:
     """If writing the report fails, no part of the file is left behind."""
 
-    def full(descriptor: int) -> None:
+    def fail_with_full_disk(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     folder = tmp_path / "pages"
     folder.mkdir()
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", fail_with_full_disk)
     result = ratings("report", "changes", "--from", "9", "-o", folder / "day.html", db=one_db)
     assert (result.exit_code, list(folder.iterdir())) == (3, [])
     assert "Traceback" not in result.stderr

@@ -212,7 +212,7 @@ def test_season_begins_with_carried_over_points(
     assert parse_exact_number(first[3]) == read_standing(ratings, db, "seasons/2010-1", ["anna"], *axes[0])[0]
     (line,) = page.read_account(CHANGED)[1]
     assert line[0] == "g-1-1: voided mira: “r” through what was carried over, or other players’ points"
-    (command,) = [what for told, what in page.commands if told.startswith("Carried-over points")]
+    (command,) = [what for description, what in page.commands if description.startswith("Carried-over points")]
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
     assert ReportParser(Path("before.html").read_bytes()).claims[0].endswith(" of 2 on seasons/2010-1.")
 

@@ -21,11 +21,11 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture
 def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
-    with create_documented_roles(ratings, postgres_url) as made:
-        yield made
+    with create_documented_roles(ratings, postgres_url) as new_roles:
+        yield new_roles
 
 
-def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, str, str]]:
+def list_findings(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, str, str]]:
     """What the doctor finds wrong: who or how much, what, and the remedy; it is exit 1 then."""
     result = ratings("doctor", "--format", "json", db=url)
     rows = json.loads(result.stdout)
@@ -50,7 +50,7 @@ def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None
     """`doctor` finds nothing wrong with the documented roles, whichever of them runs it."""
     for url in (roles.owner, roles.writer, roles.rebuilder, roles.reader):
         assert ratings("doctor", db=url).exit_code == 0
-        assert wrong(ratings, url) == []
+        assert list_findings(ratings, url) == []
 
 
 @pytest.mark.slow_cases
@@ -84,13 +84,13 @@ def test_doctor_remedy_fixes_each_right(statement: str, who: str, what: str, rol
     """`doctor` names each excess or missing right, and its remedy puts the rights in order."""
     roles.execute(statement)
     named = who if who == "PUBLIC" else f"{roles.prefix}{who}"
-    found = {(value, note): remedy for value, note, remedy in wrong(ratings, roles.writer)}
-    assert (named, what.replace("ROLE_", roles.prefix)) in found
-    for remedy in found.values():
+    remedies = {(value, note): remedy for value, note, remedy in list_findings(ratings, roles.writer)}
+    assert (named, what.replace("ROLE_", roles.prefix)) in remedies
+    for remedy in remedies.values():
         if remedy.startswith("inherited: "):
             remedy = "REVOKE pg_write_all_data FROM ROLE_reader"
         roles.execute(remedy)
-    assert wrong(ratings, roles.writer) == []
+    assert list_findings(ratings, roles.writer) == []
 
 
 def test_doctor_finds_restored_public_rights(roles: Roles, ratings: Ratings) -> None:
@@ -99,8 +99,8 @@ def test_doctor_finds_restored_public_rights(roles: Roles, ratings: Ratings) -> 
     A dump of a database does not include what was revoked from PUBLIC on it.
     """
     roles.execute("GRANT CONNECT, TEMPORARY ON DATABASE DATABASE_ TO PUBLIC")
-    told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
-    assert told == [
+    findings = [(who, what) for who, what, _ in list_findings(ratings, roles.writer)]
+    assert findings == [
         ("PUBLIC", "may connect to the database"),
         ("PUBLIC", "may create temporary tables, which can shadow the ledger's tables"),
     ]
@@ -109,15 +109,15 @@ def test_doctor_finds_restored_public_rights(roles: Roles, ratings: Ratings) -> 
 def test_doctor_finds_single_role_for_all(roles: Roles, ratings: Ratings) -> None:
     """`doctor` reports a single role that both owns the ledger and writes to it."""
     roles.execute("REASSIGN OWNED BY ROLE_owner TO ROLE_writer", "DROP OWNED BY ROLE_rebuilder")
-    told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
+    findings = [(who, what) for who, what, _ in list_findings(ratings, roles.writer)]
     who = f"{roles.prefix}writer"
-    assert (who, "owns the ledger and can switch its guards off, and no other role may append") in told
-    assert (who, "owns the ledger and can switch its guards off, and no other role may store standings") in told
+    assert (who, "owns the ledger and can switch its guards off, and no other role may append") in findings
+    assert (who, "owns the ledger and can switch its guards off, and no other role may store standings") in findings
 
 
 def test_doctor_reports_a_superuser(roles: Roles, ratings: Ratings) -> None:
     """`doctor` reports it when the role that runs it is a superuser."""
-    ((who, what, _),) = wrong(ratings, roles.administrator)
+    ((who, what, _),) = list_findings(ratings, roles.administrator)
     assert (who, what.split(",")[0]) == ("postgres", "is a superuser")
 
 
@@ -125,19 +125,19 @@ def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
     """`doctor` names a view that is missing."""
     with open_for_reading(ledger_url) as connection:
         connection.execute(text("DROP VIEW live_ladders"))
-    assert wrong(ratings, ledger_url, "objects") == [
-        ("1 difference", "the view live_ladders is missing", wrong(ratings, ledger_url, "objects")[0][2])
+    assert list_findings(ratings, ledger_url, "objects") == [
+        ("1 difference", "the view live_ladders is missing", list_findings(ratings, ledger_url, "objects")[0][2])
     ]
 
 
 def test_doctor_reports_world_writable_file(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """`doctor` reports a ledger file or folder that every account may write to, with the remedy."""
     db = Path(copied_file(make_empty_ledger))
-    assert wrong(ratings, str(db)) == []
+    assert list_findings(ratings, str(db)) == []
     for place, mode in ((db, 0o666), (db.parent, 0o777)):
         before = place.stat().st_mode
         os.chmod(place, mode)
-        ((who, what, remedy),) = wrong(ratings, str(db))
+        ((who, what, remedy),) = list_findings(ratings, str(db))
         assert (who, str(place) in what, remedy) == ("every account", True, f"chmod o-w {place}")
         os.chmod(place, before)
 
@@ -146,14 +146,17 @@ def test_grants_match_the_documentation(
     ratings: Ratings,
 ) -> None:
     """`grants` prints the documented statements, and quotes an odd name or refuses it."""
-    made = build_grant_statements("ratings")
+    statements = build_grant_statements("ratings")
     whole, first, second = (
         ratings("grants", "--sql", *who, db="postgresql://db.example/ratings").stdout
         for who in ([], ["--as", "administrator"], ["--as", "owner"])
     )
     assert whole == first + second
-    said = " ".join(line for line in whole.splitlines() if not line.startswith("--")).split(";")
-    assert [" ".join(one.split()) for one in said if one] == [*made.administrator, *made.owner]
+    documented_statements = " ".join(line for line in whole.splitlines() if not line.startswith("--")).split(";")
+    assert [" ".join(statement.split()) for statement in documented_statements if statement] == [
+        *statements.administrator,
+        *statements.owner,
+    ]
 
     odd = ratings("grants", "--sql", db='postgresql://db.example/the club"s').stdout
     assert 'CREATE DATABASE "the club""s" OWNER' in odd

@@ -49,30 +49,30 @@ def db(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
     return copied(make_ledger)
 
 
-def shown(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
+def show_rules(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
     result = ratings("rules", "show", "house-elo", "--format", "json", *options, db=db)
     assert (result.exit_code, result.stderr) == (0, "")
     return json.loads(result.stdout)
 
 
-def stretches(found: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [tuple(line[name] for name in ("version", "from", "until", "position", "by")) for line in found["timeline"]]
+def list_stretches(output: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [tuple(line[name] for name in ("version", "from", "until", "position", "by")) for line in output["timeline"]]
 
 
 @pytest.mark.slow_cases
 def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
     """The timeline gives the days between which each version scores, and why some never do."""
-    found = shown(ratings, db)
+    output = show_rules(ratings, db)
 
-    assert (found["version"], found["versions"], found["known_at"]) == ("2", ["1", "2", "3", "4", "5"], 5)
-    assert stretches(found) == [
+    assert (output["version"], output["versions"], output["known_at"]) == ("2", ["1", "2", "3", "4", "5"], 5)
+    assert list_stretches(output) == [
         ("1", "1900-01-01", "2010-01-01", 1, "b1"),
         ("5", "2010-01-01", "2020-01-01", 5, "b5"),
         ("2", "2020-01-01", None, 2, "b2"),
     ]
-    assert list(found["timeline"][0]) == ["version", "from", "until", "position", "recorded_at", "by"]
-    assert found["timeline"][0]["recorded_at"] == "2025-06-15T12:00:00.000000Z"
-    assert [(line["version"], line["position"], line["why"]) for line in found["never_in_force"]] == [
+    assert list(output["timeline"][0]) == ["version", "from", "until", "position", "recorded_at", "by"]
+    assert output["timeline"][0]["recorded_at"] == "2025-06-15T12:00:00.000000Z"
+    assert [(line["version"], line["position"], line["why"]) for line in output["never_in_force"]] == [
         ("3", 3, "replaced by 5, which takes effect on the same day and was recorded later"),
         ("4", 4, "it has no effective_from, and is used only with --rules"),
     ]
@@ -95,7 +95,7 @@ def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ruleset_id", "told"),
+    ("ruleset_id", "last_line"),
     [
         ("catan-elo", "Running points carry over"),
         ("catan-monthly", "its last counted game"),
@@ -103,19 +103,19 @@ def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
         ("catan-annual", "the version in force at its end"),
     ],
 )
-def test_rules_show_says_what_carries_over(ruleset_id: str, told: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_rules_show_says_what_carries_over(ruleset_id: str, last_line: str, tmp_path: Path, ratings: Ratings) -> None:
     """`rules show` says for each kind of list what becomes of points and ranks between versions."""
     name = str(tmp_path / "shipped.db")
     assert ratings("init", db=name).exit_code == 0
-    assert told in ratings("rules", "show", ruleset_id, db=name).stdout.splitlines()[-1]
+    assert last_line in ratings("rules", "show", ruleset_id, db=name).stdout.splitlines()[-1]
 
 
 def test_known_at_hides_later_versions(db: str, ratings: Ratings) -> None:
     """With `--known-at`, versions recorded after that position are not shown."""
-    then = shown(ratings, db, "--known-at", 3)
+    then = show_rules(ratings, db, "--known-at", 3)
     listed = json.loads(ratings("rules", "list", "--known-at", 1, "--format", "json", db=db).stdout)
 
-    assert [line[:3] for line in stretches(then)] == [
+    assert [line[:3] for line in list_stretches(then)] == [
         ("1", "1900-01-01", "2010-01-01"),
         ("3", "2010-01-01", "2020-01-01"),
         ("2", "2020-01-01", None),
@@ -129,10 +129,10 @@ def test_voided_version_yields_to_replaced_one(db: str, ratings: Ratings) -> Non
     """When a version is voided, the version that it replaced scores again."""
     assert ratings("void", "--event", "ruleset:house-elo@5", "--reason", "wrong", db=db).exit_code == 0
 
-    found = shown(ratings, db)
-    assert [line[0] for line in stretches(found)] == ["1", "3", "2"]
-    assert [line["version"] for line in found["never_in_force"]] == ["4", "5"]
-    assert [line[0] for line in stretches(shown(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
+    output = show_rules(ratings, db)
+    assert [line[0] for line in list_stretches(output)] == ["1", "3", "2"]
+    assert [line["version"] for line in output["never_in_force"]] == ["4", "5"]
+    assert [line[0] for line in list_stretches(show_rules(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
 
 
 def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
@@ -160,9 +160,9 @@ def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
         "2020-01-01",
         "withdrawn",
     ]
-    found = shown(ratings, db)
-    assert (found["version"], found["versions"]) == ("5", ["1", "3", "4", "5"])
-    assert ("2", queried) in [(line["version"], line["why"]) for line in found["never_in_force"]]
+    output = show_rules(ratings, db)
+    assert (output["version"], output["versions"]) == ("5", ["1", "3", "4", "5"])
+    assert ("2", queried) in [(line["version"], line["why"]) for line in output["never_in_force"]]
     assert ratings("rules", "show", "house-elo@2", db=db).stdout.splitlines()[0] == (
         f"house-elo@2, published at position 2 by b2; {queried}"
     )
@@ -190,7 +190,7 @@ def test_version_published_again_is_live(db: str, ratings: Ratings) -> None:
     """After its withdrawal is withdrawn, a version counts again; a second withdrawal names the later position."""
     for position in (2, 6):
         assert ratings("void", "--event", position, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
-    assert shown(ratings, db)["version"] == "2"
+    assert show_rules(ratings, db)["version"] == "2"
     assert ratings("void", "--event", 7, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
     assert (
         "withdrawn at position 8; to use it, add --known-at 7" in ratings("rules", "show", "house-elo@2", db=db).stdout

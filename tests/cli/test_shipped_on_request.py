@@ -35,15 +35,15 @@ SYSTEMS = [
 ]
 
 
-def for_shogi(ratings: Ratings, url: str) -> None:
+def make_shogi_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger with a home zone and a game whose Elo it has."""
     assert ratings("init", "--for", "shogi", "--zone", "Asia/Tokyo", db=url).exit_code == 0
 
 
-pytestmark = pytest.mark.ledger(make=for_shogi, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_shogi_ledger, store="sqlite")
 
 
-def versions(ratings: Ratings, db: str) -> list[str]:
+def list_versions(ratings: Ratings, db: str) -> list[str]:
     """The names of all published versions, in log order."""
     return [row["version"] for row in read_json(ratings, db, "rules", "list")]
 
@@ -64,7 +64,7 @@ def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copied_fi
         for published in ("init", "on request")
     }
     assert sorted([*names["init"], *names["on request"]]) == sorted(TEXTS)
-    by_init = versions(ratings, copied_file(make_ruled_ledger, name="init.db"))
+    by_init = list_versions(ratings, copied_file(make_ruled_ledger, name="init.db"))
     assert sorted(by_init) == [f"{name}@{version}" for name, version in names["init"]]
 
 
@@ -94,7 +94,7 @@ def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -
     """`init --system` publishes a system for a game, on ladders that are named as those of Elo."""
     result = ratings("init", "--for", "go", "--system", name, db=db)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert versions(ratings, db) == ["elo-shogi@1", f"{name}-go@1"]
+    assert list_versions(ratings, db) == ["elo-shogi@1", f"{name}-go@1"]
     elo, own = (read_json(ratings, db, "rules", "show", ruleset) for ruleset in ("elo-shogi", f"{name}-go"))
     assert own["partition"] == elo["partition"]
     assert own["time_zone"] == "Asia/Tokyo"
@@ -168,21 +168,21 @@ def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str
     result = ratings(*command, db=db)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
-    assert versions(ratings, db) == ["elo-shogi@1"]
+    assert list_versions(ratings, db) == ["elo-shogi@1"]
 
 
 def test_dry_run_shows_what_a_shipped_ruleset_would_do(db: str, ratings: Ratings) -> None:
     """A dry run publishes nothing, and shows the points that games get; as JSON it is like that of a file."""
     shipped = ("rules", "publish", "--shipped", "weng-lin", "--game", "shogi")
     assert ratings("record", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
-    before = versions(ratings, db)
+    before = list_versions(ratings, db)
     result = ratings(*shipped, "--dry-run", db=db)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Nothing was recorded; this is what publishing weng-lin-shogi@1 would do.")
     assert "\nanna " in result.stdout
     outcome = json.loads(ratings(*shipped, "--dry-run", "--format", "json", db=db).stdout)
     assert (outcome["rulesets"], outcome["appended"], outcome["dry_run"]) == (["weng-lin-shogi@1"], 0, True)
-    assert versions(ratings, db) == before
+    assert list_versions(ratings, db) == before
     elo = ("rules", "publish", "--shipped", "elo", "--game", "shogi", "--dry-run")
     assert ratings(*elo, db=db).stdout.startswith(NOTHING_NEW)
 

@@ -11,7 +11,7 @@ import ratings_ledger
 from ratings_ledger import CoordinateSpec
 
 
-def chess(ratings: Ratings, url: str) -> None:
+def make_chess_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger with two games of chess between two players."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number, players in enumerate((("anna", "ben"), ("ben", "anna")), 1):
@@ -19,7 +19,7 @@ def chess(ratings: Ratings, url: str) -> None:
         append_lines(ratings, url, build_event_line("game.recorded", f"2024-03-0{number}T12:00:00Z", **game))
 
 
-pytestmark = pytest.mark.ledger(make=chess, store="sqlite")
+pytestmark = pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 
 ASKED = {
     "standings": ["standings", "LADDER"],
@@ -44,10 +44,10 @@ def test_short_name_means_the_whole_one(command: list[str], one_db: str, ratings
         assert result.exit_code == 0, result
         return result.stdout
 
-    told = ask("elo-chess", "json")
-    assert told == ask("elo-chess/all", "json")
-    assert '"elo-chess/all"' in told
-    assert '"elo-chess"' not in told
+    standings_text = ask("elo-chess", "json")
+    assert standings_text == ask("elo-chess/all", "json")
+    assert '"elo-chess/all"' in standings_text
+    assert '"elo-chess"' not in standings_text
     text = ask("elo-chess", "table")
     assert text == ask("elo-chess/all", "table")
     assert "elo-chess" in text
@@ -103,7 +103,7 @@ def test_changes_are_told_once_until_ladders_differ(db: str, ratings: Ratings) -
 
 def test_group_called_all_has_the_same_short_name(copied: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that people see under a short name can be named by it, also that of a group called all."""
-    db = copied(chess)
+    db = copied(make_chess_ledger)
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=db).exit_code == 0
     assert ratings("standings", "catan-elo", db=db).exit_code == 2
     game = build_game_data("c-1", "anna", "ben", game="catan", group="all")

@@ -398,11 +398,11 @@ def kill_rebuild(db: str, ratings: Ratings) -> Iterator[Callable[[], None]]:
             ratings("rebuild", db=db)
         finally:
             os._exit(1)
-    gone = []
+    children = []
 
     def kill() -> None:
-        if not gone:
-            gone.append(child)
+        if not children:
+            children.append(child)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
 

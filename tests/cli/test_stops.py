@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 Ratings = Callable[..., Any]
 
 
-def stopped(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
+def read_stop(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
     """The exit code and the reason of a command that is asked for JSON; the message stands before them."""
     result = ratings(*command, "--format", "json", db=db)
     *lines, last = result.stderr.splitlines()
@@ -37,10 +37,10 @@ def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Pat
     The same holds for a missing file and an empty database.
     """
     if store.startswith("sqlite"):
-        assert stopped(ratings, "status", db=store) == (3, "no-ledger")
+        assert read_stop(ratings, "status", db=store) == (3, "no-ledger")
         Path(str(make_url(store).database)).touch()
-    assert stopped(ratings, "status", db=store) == (3, "no-ledger")
-    assert stopped(ratings, "rebuild", db=store) == (3, "no-ledger")
+    assert read_stop(ratings, "status", db=store) == (3, "no-ledger")
+    assert read_stop(ratings, "rebuild", db=store) == (3, "no-ledger")
     for kind in (NoLedger, StoreUnavailable, NotALedger):
         with pytest.raises(kind):
             open_ledger(store)
@@ -49,7 +49,7 @@ def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Pat
 def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
     """A rebuild during another one exits with 4 and `already-running`, and leaves no run."""
     with keep_rebuilds_out(ledger_url):
-        assert stopped(ratings, "rebuild", db=ledger_url) == (4, "already-running")
+        assert read_stop(ratings, "rebuild", db=ledger_url) == (4, "already-running")
         result = ratings("rebuild", "--log", "json", db=ledger_url)
         assert [(line["reason"], line["exit_code"]) for line in map(json.loads, result.stderr.splitlines())] == [
             ("already-running", 4)
@@ -59,16 +59,16 @@ def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
 
 def test_each_stop_names_its_cause(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A command that stops gives the exit code and the reason of its cause, such as an old schema."""
-    assert stopped(ratings, "standings", "nope", db=ledger_url) == (2, "usage")
-    assert stopped(ratings, "rebuild", "--rollback", db=ledger_url) == (1, "no-earlier-generation")
+    assert read_stop(ratings, "standings", "nope", db=ledger_url) == (2, "usage")
+    assert read_stop(ratings, "rebuild", "--rollback", db=ledger_url) == (1, "no-earlier-generation")
     for version, reason in (("9999", "new-schema"), ("0001", "old-schema")):
         with open_ledger(ledger_url).writing() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
-        assert stopped(ratings, "status", db=ledger_url) == (2, reason)
+        assert read_stop(ratings, "status", db=ledger_url) == (2, reason)
         with open_for_writing(ledger_url) as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": SCHEMA_REVISION})
-    assert stopped(ratings, "status", db="postgresql://nobody@127.0.0.1:1/none") == (3, "unreachable")
-    assert stopped(ratings, "status", db="mysql://x/y") == (2, "not-a-ledger")
+    assert read_stop(ratings, "status", db="postgresql://nobody@127.0.0.1:1/none") == (3, "unreachable")
+    assert read_stop(ratings, "status", db="mysql://x/y") == (2, "not-a-ledger")
 
 
 def test_every_error_has_a_known_reason() -> None:
@@ -106,8 +106,8 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
         (KeyboardInterrupt(), (130, "interrupted")),
     ):
 
-        def fails(*arguments: object, error: BaseException = error) -> None:
+        def fail(*arguments: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr("ratings_ledger.cli.commands.status.read_ledger_status", fails)
-        assert stopped(ratings, "status", db=ledger_url) == reason
+        monkeypatch.setattr("ratings_ledger.cli.commands.status.read_ledger_status", fail)
+        assert read_stop(ratings, "status", db=ledger_url) == reason

@@ -20,7 +20,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def ledger(ratings: Callable[..., Any], tmp_path: Path, *options: str) -> str:
+def make_tennis_ledger(ratings: Callable[..., Any], tmp_path: Path, *options: str) -> str:
     """Return a ledger for tennis."""
     url = str(tmp_path / "tennis.db")
     assert ratings("init", "--for", "tennis", *options, db=url).exit_code == 0
@@ -29,7 +29,7 @@ def ledger(ratings: Callable[..., Any], tmp_path: Path, *options: str) -> str:
 
 def test_rule_with_teams_rates_partners(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """Under a rule with teams both winners gain the same, and no partner counts as an opponent."""
-    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     result = ratings("import", table, db=url)
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "1 appended; the head is 3.")
     rows = read_json(ratings, url, "standings", "weng-lin-tennis/all")["rows"]
@@ -42,7 +42,7 @@ def test_rule_without_teams_refuses_partners(
     options: tuple[str, ...], table: Path, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """Elo knows no partners: under no option are they rated as opponents who drew."""
-    url = ledger(ratings, tmp_path)
+    url = make_tennis_ledger(ratings, tmp_path)
     result = ratings("import", table, *options, db=url)
     assert result.exit_code == 1
     assert ("tied-players: 'anna & ben' are partners" if "--ties" in options else "no-teams: ") in result.stderr
@@ -52,7 +52,7 @@ def test_rule_without_teams_refuses_partners(
 
 def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """`--partners` may be given several times; none of them wins in silence, and a profile keeps all."""
-    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     (table := tmp_path / "pairs.csv").write_text(
         "Date,Player 1,Player 2,Score\n2024-11-22,anna / ben,cleo + dora,3-1\n2024-11-23,anna,cleo + dora,1-3\n",
         "utf-8",
@@ -74,24 +74,24 @@ def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]
 def test_advice_for_two_names_in_a_cell_of_a_side(tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """Where a cell holds a side, two names in it are partners: no row for each of them helps, and nobody ties."""
     (table := tmp_path / "pairs.csv").write_text("Date,White,Black,Result\n2024-11-22,anna & ben,cleo,1-0\n", "utf-8")
-    result = ratings("import", table, db=ledger(ratings, tmp_path, "--system", "weng-lin"))
-    told = "'anna & ben' looks like more than one player; if they are partners on one side, pass --partners '&'; "
-    assert told in result.stderr
+    result = ratings("import", table, db=make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin"))
+    advice = "'anna & ben' looks like more than one player; if they are partners on one side, pass --partners '&'; "
+    assert advice in result.stderr
 
 
 def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """An id that the ledger knows is one player, whatever it holds."""
-    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     result = ratings("import", table, "--new-names", "accept", db=url)
     assert "not split, because the ledger knows these ids: anna & ben" in result.stderr
-    found = [row for row in read_json(ratings, url, "games")["rows"] if row["game_id"] == "2024-11-22-1"]
-    assert [participant["player"] for participant in found[0]["participants"]] == ["anna & ben", "cleo", "dora"]
+    game_rows = [row for row in read_json(ratings, url, "games")["rows"] if row["game_id"] == "2024-11-22-1"]
+    assert [participant["player"] for participant in game_rows[0]["participants"]] == ["anna & ben", "cleo", "dora"]
 
 
 def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """A table that was imported corrects nothing: known ids stay whole, and the only scored game needs no column."""
-    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     assert ratings("import", table, "--new-names", "accept", db=url).exit_code == 0
     result = ratings("correct", "--file", table, "--reason", "x", db=url)
@@ -105,7 +105,7 @@ def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: 
 
 def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """The only scored game stands for a missing column of new games; it is not that of a recorded game."""
-    url = ledger(ratings, tmp_path)
+    url = make_tennis_ledger(ratings, tmp_path)
     ratings("record", "--game", "darts", "--game-id", "g-1", "anna", "ben", db=url)
     (table := tmp_path / "cities.csv").write_text("game_id,city\ng-1,Ulm\n", encoding="utf-8")
     assert ratings("correct", "--file", table, "--reason", "x", db=url).exit_code == 0
@@ -115,7 +115,7 @@ def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ra
 
 def test_predictions_split_sides_like_records(tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """`predict` takes several texts for `--partners`, and keeps a known id with such a text whole."""
-    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     ratings("record", "--game-id", "g-2", "cleo", "dora", db=url)
     sides = ("anna & ben & cleo", "zoe + dora")
@@ -136,7 +136,7 @@ def test_correction_of_teams_names_the_command_that_works(
     typed: str, sides: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """PLAYERS that split the teams of a game are refused with the right command, which works as it stands."""
-    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     assert ratings("record", "--game-id", "g-1", "--partners", "+", "anna+ben", "cleo+dora", db=url).exit_code == 0
     refused = ratings("correct", "g-1", *typed.split(), "--reason", "wrong way round", db=url)
     message = "side-disagrees: 'g-1' is a game of teams; name each side with its partners: "

@@ -58,55 +58,55 @@ FILES = {
 }
 
 
-class Done(NamedTuple):
+class UndoCase(NamedTuple):
     """A command that records something, and another that shows it; without one, the ladders do."""
 
     command: str
-    seen: str = ""
+    query: str = ""
 
 
 COMMANDS = {
-    "import": Done("import night.csv"),
-    "import several": Done("import night.csv more.csv"),
-    "import of all kinds": Done("import all.jsonl", "league list"),
-    "import of a clock": Done("import clock.jsonl", "clock show k-1"),
-    "import --sync": Done("import club.csv --sync --yes"),
-    "record": Done("record --game chess --game-id r-1 --at 2010-04-02T20:00Z cleo anna=benno"),
-    "correct": Done("correct chess-4 cleo benno anna --reason r"),
-    "correct --at": Done("correct chess-4 --at 2010-03-21T20:00Z --reason r"),
-    "correct --city": Done("correct catan-4 --city 8 --reason r"),
-    "correct --file": Done("correct --file right.csv --reason r"),
-    "void": Done("void b5-4 --reason r"),
-    "void --file": Done("void --file wrong.txt --reason r"),
-    "void --batch": Done("void --batch club.csv --reason r"),
-    "void --event, an adjustment": Done("void --event {1} --reason r"),
-    "void --event, a rename": Done("void --event {2} --reason r"),
-    "void --event, rules": Done("void --event {0} --reason r"),
-    "reinstate": Done("reinstate ships-3 --reason r"),
-    "adjust": Done("adjust galactic-points anna 25 --reason r"),
-    "adjust --to": Done("adjust elo-chess/all cleo --to 1200 --reason r"),
-    "adjust --file": Done("adjust youplay-league/L1 --file points.csv --reason r"),
-    "player rename": Done("player rename cleo clara"),
-    "player rename, two are one": Done("player rename hans cleo"),
-    "player account": Done("player account anna free --at 2010-06-01T00:00Z"),
-    "publish": Done("publish galactic-points", "standings galactic-points --as-published"),
-    "publish --as-of": Done(
+    "import": UndoCase("import night.csv"),
+    "import several": UndoCase("import night.csv more.csv"),
+    "import of all kinds": UndoCase("import all.jsonl", "league list"),
+    "import of a clock": UndoCase("import clock.jsonl", "clock show k-1"),
+    "import --sync": UndoCase("import club.csv --sync --yes"),
+    "record": UndoCase("record --game chess --game-id r-1 --at 2010-04-02T20:00Z cleo anna=benno"),
+    "correct": UndoCase("correct chess-4 cleo benno anna --reason r"),
+    "correct --at": UndoCase("correct chess-4 --at 2010-03-21T20:00Z --reason r"),
+    "correct --city": UndoCase("correct catan-4 --city 8 --reason r"),
+    "correct --file": UndoCase("correct --file right.csv --reason r"),
+    "void": UndoCase("void b5-4 --reason r"),
+    "void --file": UndoCase("void --file wrong.txt --reason r"),
+    "void --batch": UndoCase("void --batch club.csv --reason r"),
+    "void --event, an adjustment": UndoCase("void --event {1} --reason r"),
+    "void --event, a rename": UndoCase("void --event {2} --reason r"),
+    "void --event, rules": UndoCase("void --event {0} --reason r"),
+    "reinstate": UndoCase("reinstate ships-3 --reason r"),
+    "adjust": UndoCase("adjust galactic-points anna 25 --reason r"),
+    "adjust --to": UndoCase("adjust elo-chess/all cleo --to 1200 --reason r"),
+    "adjust --file": UndoCase("adjust youplay-league/L1 --file points.csv --reason r"),
+    "player rename": UndoCase("player rename cleo clara"),
+    "player rename, two are one": UndoCase("player rename hans cleo"),
+    "player account": UndoCase("player account anna free --at 2010-06-01T00:00Z"),
+    "publish": UndoCase("publish galactic-points", "standings galactic-points --as-published"),
+    "publish --as-of": UndoCase(
         "publish elo-chess/all --as-of 2010-03-10", "standings elo-chess/all --as-published --as-of 2010-03-10"
     ),
-    "publish --due": Done("publish --due", "standings catan-annual/7/basic/2010 --as-published"),
-    "rules publish": Done("rules publish elo-2.toml"),
-    "rules publish, new": Done("rules publish shogi.toml", "standings shogi"),
-    "league create": Done("league create summer --game go --players-per-game 4", "league list"),
-    "league join": Done("league join spring gus", "league show spring"),
-    "league join, the last": Done("league join autumn gus", "league show autumn"),
-    "league schedule": Done("league schedule drawn", "league show drawn"),
+    "publish --due": UndoCase("publish --due", "standings catan-annual/7/basic/2010 --as-published"),
+    "rules publish": UndoCase("rules publish elo-2.toml"),
+    "rules publish, new": UndoCase("rules publish shogi.toml", "standings shogi"),
+    "league create": UndoCase("league create summer --game go --players-per-game 4", "league list"),
+    "league join": UndoCase("league join spring gus", "league show spring"),
+    "league join, the last": UndoCase("league join autumn gus", "league show autumn"),
+    "league schedule": UndoCase("league schedule drawn", "league show drawn"),
 }
 # a version of rules, an adjustment, and a rename, in the order of the log
 DECIDED = [("version", "v2"), ("ladder", "galactic-points"), ("player", "Anna G.")]
-ASKED = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
+PLAYERS = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
 
 
-def stocked(ratings: Ratings, url: str) -> None:
+def make_stocked_ledger(ratings: Ratings, url: str) -> None:
     """`create_every_ladder` with an imported sheet, seven games that need a paid account, and three leagues."""
     create_every_ladder(ratings, url)
     files = {"club.csv": CLUB, "go.toml": ELO.format(id="go", version="1", game="go", partition=BY_LEAGUE)}
@@ -124,40 +124,40 @@ def stocked(ratings: Ratings, url: str) -> None:
     ]
     for league, players in (("spring", 3), ("autumn", 7), ("drawn", 8)):
         lines.append(build_event_line("league.created", league=league, game="go", players_per_game=4))
-        lines += [build_event_line("league.joined", league=league, player=player) for player in ASKED[:players]]
+        lines += [build_event_line("league.joined", league=league, player=player) for player in PLAYERS[:players]]
     done = record_lines(url, "".join(lines), by="mira")
     assert not done.rejected, done.rejected
 
 
 @pytest.fixture(scope="module")
 def stocked_digests(original_files: Callable[..., str], ratings: Ratings) -> dict[str, str]:
-    """The digests of all ladders of `stocked`."""
-    return read_digests(ratings, original_files(stocked))
+    """The digests of all ladders of `make_stocked_ledger`."""
+    return read_digests(ratings, original_files(make_stocked_ledger))
 
 
-def state(ratings: Ratings, db: str, seen: str) -> tuple[dict[str, str], Any]:
+def read_state(ratings: Ratings, db: str, query: str) -> tuple[dict[str, str], Any]:
     """The digests of all ladders, and what a command says."""
-    return read_digests(ratings, db), shown(ratings, db, seen)
+    return read_digests(ratings, db), read_query(ratings, db, query)
 
 
-def shown(ratings: Ratings, db: str, seen: str) -> Any:
+def read_query(ratings: Ratings, db: str, query: str) -> Any:
     """What a command says, if there is one, whatever it is known at; how it ends if it fails."""
-    if not seen:
+    if not query:
         return None
-    result = ratings(*shlex.split(seen), "--format", "json", db=db)
+    result = ratings(*shlex.split(query), "--format", "json", db=db)
     return {**json.loads(result.stdout), "known_at": None} if result.exit_code == 0 else result.exit_code
 
 
-def undone(ratings: Ratings, db: str) -> None:
+def undo_last(ratings: Ratings, db: str) -> None:
     """Take back what zora did last, which must be possible."""
     result = ratings("undo", "--yes", "--by", "zora", db=db)
     assert result.exit_code == 0, result
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("done", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("case", COMMANDS.values(), ids=COMMANDS)
 def test_undo_restores_what_was_before(
-    done: Done,
+    case: UndoCase,
     copied: Callable[..., str],
     stocked_digests: dict[str, str],
     ratings: Ratings,
@@ -165,28 +165,28 @@ def test_undo_restores_what_was_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Given any command that records something, undo restores what was before it, and undone itself what was after."""
-    db = copied(stocked)
+    db = copied(make_stocked_ledger)
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    command = done.command
+    command = case.command
     if "--event" in command:
         events = read_json(ratings, db, "log", "--limit", "0")["rows"]
         decided = [
             event["position"] for event in events if any(event["data"].get(key) == value for key, value in DECIDED)
         ]
         command = command.format(*decided)
-    before = stocked_digests, shown(ratings, db, done.seen)
+    before = stocked_digests, read_query(ratings, db, case.query)
 
     result = ratings(*shlex.split(command), "--by", "zora", db=db)
     assert result.exit_code == 0, result
-    after = state(ratings, db, done.seen)
+    after = read_state(ratings, db, case.query)
     assert after != before
 
-    undone(ratings, db)
-    assert state(ratings, db, done.seen) == before
-    undone(ratings, db)
-    assert state(ratings, db, done.seen) == after
+    undo_last(ratings, db)
+    assert read_state(ratings, db, case.query) == before
+    undo_last(ratings, db)
+    assert read_state(ratings, db, case.query) == after
 
 
 def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[..., str], ratings: Ratings) -> None:
@@ -199,5 +199,5 @@ def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[...
         result = ratings("undo", *position, "--yes", "--by", "zora", db=db)
         assert (result.exit_code, way in result.stderr) == (1, True)
     assert ratings("void", "--event", "2", "--reason", "r", "--by", "zora", db=db).exit_code == 0
-    undone(ratings, db)
+    undo_last(ratings, db)
     assert ratings("rules", "show", "youplay-league", db=db).exit_code == 0

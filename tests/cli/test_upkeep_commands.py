@@ -32,7 +32,7 @@ k_per_pair = 8
 """
 
 
-def status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
+def read_status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
     return dict(json.loads(ratings("status", "--format", "json", db=url).stdout))
 
 
@@ -40,33 +40,37 @@ def status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
 def test_second_init_changes_nothing(store: str, ratings: Callable[..., Any]) -> None:
     """A second `init` of the same store changes nothing."""
     first = ratings("init", db=store)
-    before = status(ratings, store)
+    before = read_status(ratings, store)
     second = ratings("init", db=store)
 
     assert (first.exit_code, second.exit_code, second.stderr) == (0, 0, "")
     assert first.stderr.startswith("note: no home zone is set")
     assert f"\n{len(SHIPPED_NAMES)} rulesets are published; to list them: ratings rules list\n" in first.stdout
-    assert status(ratings, store)["position"] == INITIAL_POSITION
+    assert read_status(ratings, store)["position"] == INITIAL_POSITION
     assert "published" not in second.stdout
-    assert status(ratings, store) == before
+    assert read_status(ratings, store) == before
 
 
 def test_init_without_rules_leaves_empty_log(store: str, ratings: Callable[..., Any]) -> None:
     """After `init --no-rules`, the log is empty and the head is position 0."""
     assert ratings("init", "--no-rules", db=store).exit_code == 0
-    assert status(ratings, store)["head"] == f"0:{'00' * 32}"
+    assert read_status(ratings, store)["head"] == f"0:{'00' * 32}"
 
 
 def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`status` shows the head as position and chain hash, in every output format."""
     record_lines(ledger_url, GAME)
-    found = status(ratings, ledger_url)
+    status_output = read_status(ratings, ledger_url)
 
-    assert (found["position"], found["events"], found["generation"]) == (1, {"game.recorded": 1}, None)
-    assert found["head"].startswith("1:")
-    assert len(bytes.fromhex(found["head"][2:])) == 32
-    assert found["head"] in ratings("status", db=ledger_url).stdout
-    assert found["head"] in ratings("status", "--format", "csv", db=ledger_url).stdout
+    assert (status_output["position"], status_output["events"], status_output["generation"]) == (
+        1,
+        {"game.recorded": 1},
+        None,
+    )
+    assert status_output["head"].startswith("1:")
+    assert len(bytes.fromhex(status_output["head"][2:])) == 32
+    assert status_output["head"] in ratings("status", db=ledger_url).stdout
+    assert status_output["head"] in ratings("status", "--format", "csv", db=ledger_url).stdout
 
 
 @pytest.mark.slow
@@ -83,19 +87,19 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
         [],
         ["events", "guards", "hashes", "ladders", "lists", "objects"],
     )
-    assert status(ratings, store)["generation"]["behind"] == 0
+    assert read_status(ratings, store)["generation"]["behind"] == 0
 
 
 @pytest.mark.slow_cases
 def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`verify --head` accepts every earlier head of the ledger and no other."""
-    empty = status(ratings, ledger_url)["head"]
+    empty = read_status(ratings, ledger_url)["head"]
     record_lines(ledger_url, GAME)
-    old = status(ratings, ledger_url)["head"]
+    old = read_status(ratings, ledger_url)["head"]
     ratings("record", "--game", "catan", "--game-id", "g-2", "anna", "ben", db=ledger_url)
     position, _, chain = old.partition(":")
 
-    for right in (empty, old, old.upper(), status(ratings, ledger_url)["head"]):
+    for right in (empty, old, old.upper(), read_status(ratings, ledger_url)["head"]):
         assert ratings("verify", "--head", right, db=ledger_url) == (0, "", "")
     for wrong in (f"{position}:{'0' * 64}", f"2:{chain}", f"3:{chain}", f"99:{chain}", f"0:{chain}"):
         result = ratings("verify", "--head", wrong, db=ledger_url)
@@ -172,7 +176,7 @@ def test_publishing_twice_changes_nothing(db: str, ratings: Callable[..., Any]) 
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert f"published at position {INITIAL_POSITION + 1}\n" in first.stdout
     assert "already published" in second.stdout
-    assert status(ratings, db)["position"] == INITIAL_POSITION + 1
+    assert read_status(ratings, db)["position"] == INITIAL_POSITION + 1
     assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("Nothing to publish: the ledger has")
 
 
@@ -200,7 +204,7 @@ def test_unfit_successor_version_is_refused(
     (tmp_path / "changed.toml").write_text(text)
     result = ratings("rules", "publish", tmp_path / "changed.toml", db=db)
 
-    assert (result.exit_code, result.stdout, status(ratings, db)["position"]) == (1, "", INITIAL_POSITION + 1)
+    assert (result.exit_code, result.stdout, read_status(ratings, db)["position"]) == (1, "", INITIAL_POSITION + 1)
     assert f"{code}: " in result.stderr
 
 
@@ -224,9 +228,9 @@ CHECKED = {
 }
 
 
-@pytest.mark.parametrize(("change", "told"), CHECKED.values(), ids=CHECKED)
+@pytest.mark.parametrize(("change", "message"), CHECKED.values(), ids=CHECKED)
 def test_ruleset_check_names_line_and_key(
-    change: tuple[str, str], told: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
+    change: tuple[str, str], message: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """For a bad ruleset file, `rules check` names line and key, and publishing it is refused."""
     path = tmp_path / "chess.toml"
@@ -235,9 +239,9 @@ def test_ruleset_check_names_line_and_key(
     published = ratings("rules", "publish", path, db=db)
 
     assert (checked.exit_code, published.exit_code) == (1, 1)
-    assert status(ratings, db)["position"] == INITIAL_POSITION
+    assert read_status(ratings, db)["position"] == INITIAL_POSITION
     assert checked.stdout.startswith(f"{path}:")
-    assert told in checked.stdout.removeprefix(f"{path}:")
+    assert message in checked.stdout.removeprefix(f"{path}:")
 
 
 @pytest.mark.slow
@@ -246,7 +250,7 @@ def test_good_ruleset_file_passes_the_check(db: str, tmp_path: Path, ratings: Ca
     (tmp_path / "chess.toml").write_text(CHESS)
     result = ratings("rules", "check", tmp_path / "chess.toml", SECOND_VERSION, db=db)
 
-    assert (result.exit_code, status(ratings, db)["position"]) == (0, INITIAL_POSITION)
+    assert (result.exit_code, read_status(ratings, db)["position"]) == (0, INITIAL_POSITION)
     assert "chess@1 can be published" in result.stdout
     assert "club-catan-elo@2 can be published; assumed: time_zone" in result.stdout
 

@@ -24,13 +24,13 @@ def db(shared_url: str, ratings: Ratings) -> str:
     return shared_url
 
 
-def named(number: int, data: Any) -> Any:
+def rename_players(number: int, data: Any) -> Any:
     """The data with players of this vector's own, in the same order: `a` is `0-a`."""
     if isinstance(data, list):
-        return [named(number, part) for part in data]
+        return [rename_players(number, part) for part in data]
     if isinstance(data, dict):
         return {
-            name: f"{number}-{value}" if name in ("player", "replaces") else named(number, value)
+            name: f"{number}-{value}" if name in ("player", "replaces") else rename_players(number, value)
             for name, value in data.items()
         }
     return data
@@ -45,7 +45,7 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
     if (ruleset_id := ladder.partition("/")[0]) not in STARTS:
         pytest.skip(f"{ruleset_id} is not shipped yet")
     start = STARTS[ruleset_id]
-    had = {f"{number}-{player}": Fraction(units) for player, units in vector.get("start", {}).items()}
+    balances = {f"{number}-{player}": Fraction(units) for player, units in vector.get("start", {}).items()}
     append_lines(
         ratings,
         db,
@@ -58,11 +58,14 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
                 points=str(units - start),
                 reason="had so many",
             )
-            for player, units in had.items()
+            for player, units in balances.items()
         ),
         *(
             build_event_line(
-                "game.recorded", f"2010-03-05T19:3{index}:00Z", game_id=f"{number}-{index}", **named(number, data)
+                "game.recorded",
+                f"2010-03-05T19:3{index}:00Z",
+                game_id=f"{number}-{index}",
+                **rename_players(number, data),
             )
             for index, data in enumerate(vector["games"])
         ),
@@ -75,9 +78,9 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
         books = [Fraction(change) for change in expected.values()]
         assert sum(books) + sum(Fraction(account["amount"]) for account in explained["accounts"]) == 0
         for player in explained["players"]:
-            before = had.get(player["player"], start)
-            had[player["player"]] = before + Fraction(player["change"])
-            step = (str(before), player["change"], str(had[player["player"]]))
+            before = balances.get(player["player"], start)
+            balances[player["player"]] = before + Fraction(player["change"])
+            step = (str(before), player["change"], str(balances[player["player"]]))
             assert (player["before"], player["change"], player["after"]) == step
             if player["terms"] or not player.get("why_not"):
                 steps.setdefault(player["player"], []).append(step)
@@ -86,7 +89,7 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
         assert [(row["before"], row["change"], row["after"]) for row in rows] == expected_steps
     standings = read_points(ratings, db, ladder)
     mine = {player: units for player, units in standings.items() if player.startswith(f"{number}-")}
-    assert mine == {player: str(had[player]) for player in steps}
+    assert mine == {player: str(balances[player]) for player in steps}
 
 
 def test_worked_examples_verify(db: str, ratings: Ratings) -> None:

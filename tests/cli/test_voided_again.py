@@ -23,7 +23,7 @@ NEW_YORK, BERLIN = (["--set", "game=chess", "--zone", zone] for zone in ("Americ
 RECORD = ["record", "--game", "chess", "--game-id", "g9", "--at", "2026-01-20T20:00Z", "anna", "ben"]
 
 
-def chess(ratings: Ratings, url: str) -> None:
+def make_chess_ledger(ratings: Ratings, url: str) -> None:
     """Make a ledger as `init --for chess` does."""
     make_empty_ledger(ratings, url)
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=url).exit_code == 0
@@ -34,10 +34,10 @@ def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """The ledger of `chess`, in each kind of store, beside a sheet of two games."""
     (tmp_path / "c.csv").write_text(SHEET)
     monkeypatch.chdir(tmp_path)
-    return copied(chess)
+    return copied(make_chess_ledger)
 
 
-def done(ratings: Ratings, db: str, *command: object) -> Any:
+def run_command(ratings: Ratings, db: str, *command: object) -> Any:
     """What became of a command, which must succeed."""
     result = ratings(*command, db=db)
     assert result.exit_code == 0, result
@@ -48,17 +48,17 @@ def follow(ratings: Ratings, db: str, command: str, *options: str) -> None:
     """Carry out a command as it is told, with a reason where TEXT stands."""
     words = ["why" if word == "TEXT" else word for word in shlex.split(command)]
     assert words[0] == "ratings"
-    done(ratings, db, *words[1:], *options, *(["--yes"] if words[1] == "undo" else []))
+    run_command(ratings, db, *words[1:], *options, *(["--yes"] if words[1] == "undo" else []))
 
 
-def notes(ratings: Ratings, db: str, *command: object) -> list[str]:
+def list_notes(ratings: Ratings, db: str, *command: object) -> list[str]:
     """The notes of a command about voided games; nothing may be appended by it."""
-    found = done(ratings, db, *command)
-    assert "0 appended" in found.stdout or "0 would be appended" in found.stdout
-    return [line for line in found.stderr.splitlines() if "voided" in line]
+    output = run_command(ratings, db, *command)
+    assert "0 appended" in output.stdout or "0 would be appended" in output.stdout
+    return [line for line in output.stderr.splitlines() if "voided" in line]
 
 
-def played(ratings: Ratings, db: str) -> dict[str, str]:
+def list_times(ratings: Ratings, db: str) -> dict[str, str]:
     """When games that count were played, by game_id."""
     rows = read_json(ratings, db, "games")["rows"]
     return {row["game_id"]: row["occurred_at"][:19] for row in rows if "voided" not in row}
@@ -70,31 +70,33 @@ def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ra
     comparison and JSON; the command that it names brings them back.
     """
     again = ["import", "c.csv", *NEW_YORK]
-    done(ratings, db, *again)
+    run_command(ratings, db, *again)
     before = read_json(ratings, db, "standings", LADDER)["rows"]
-    done(ratings, db, "undo", "--yes")
-    assert json.loads(done(ratings, db, *again, "--format", "json").stdout)["voided"] == ["g1", "g2"]
-    told = ["note: 2 games are voided, so they do not count: g1, g2; to restore them: ratings undo 8"]
+    run_command(ratings, db, "undo", "--yes")
+    assert json.loads(run_command(ratings, db, *again, "--format", "json").stdout)["voided"] == ["g1", "g2"]
+    expected = ["note: 2 games are voided, so they do not count: g1, g2; to restore them: ratings undo 8"]
     for options in ([], ["--preview"], ["--dry-run"], ["--sync"]):
-        assert notes(ratings, db, *again, *options) == told
+        assert list_notes(ratings, db, *again, *options) == expected
     follow(ratings, db, "ratings undo 8")
     assert read_json(ratings, db, "standings", LADDER)["rows"] == before
-    assert notes(ratings, db, *again) == []
-    assert "voided" not in json.loads(done(ratings, db, *again, "--format", "json").stdout)
+    assert list_notes(ratings, db, *again) == []
+    assert "voided" not in json.loads(run_command(ratings, db, *again, "--format", "json").stdout)
 
 
 @pytest.mark.slow_cases
 def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
     """Given a game that was recorded and undone, recording it again names the undo; voided by hand, a reinstatement."""
-    done(ratings, db, *RECORD)
-    done(ratings, db, "undo", "--yes")
-    assert notes(ratings, db, *RECORD) == ["note: g9 is voided, so it does not count; to restore it: ratings undo 4"]
+    run_command(ratings, db, *RECORD)
+    run_command(ratings, db, "undo", "--yes")
+    assert list_notes(ratings, db, *RECORD) == [
+        "note: g9 is voided, so it does not count; to restore it: ratings undo 4"
+    ]
     follow(ratings, db, "ratings undo 4")
-    done(ratings, db, "void", "g9", "--reason", "a friendly")
+    run_command(ratings, db, "void", "g9", "--reason", "a friendly")
     way = "ratings reinstate g9 --reason TEXT"
-    assert notes(ratings, db, *RECORD) == [f"note: g9 is voided, so it does not count; to restore it: {way}"]
+    assert list_notes(ratings, db, *RECORD) == [f"note: g9 is voided, so it does not count; to restore it: {way}"]
     follow(ratings, db, way)
-    assert {*played(ratings, db)} == {"g9"}
+    assert {*list_times(ratings, db)} == {"g9"}
 
 
 @pytest.mark.slow_cases
@@ -103,34 +105,34 @@ def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, rat
     told, too.
     """
     (tmp_path / "d.csv").write_text(MORE)
-    done(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)
-    done(ratings, db, "void", "--batch", "d.csv", "--reason", "another club's")
+    run_command(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)
+    run_command(ratings, db, "void", "--batch", "d.csv", "--reason", "another club's")
     for name in ("g1", "g2"):
-        done(ratings, db, "void", name, "--reason", "a friendly")
-    assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK) == [
+        run_command(ratings, db, "void", name, "--reason", "a friendly")
+    assert list_notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK) == [
         "note: g1 is voided, so it does not count; to restore it: ratings reinstate g1 --reason TEXT",
         "note: g2 is voided, so it does not count; to restore it: ratings reinstate g2 --reason TEXT",
         "note: 2 games are voided, so they do not count: g3, g4; to restore them: ratings undo 10",
     ]
     (tmp_path / "d.csv").write_text(MORE.rpartition("g4")[0])
-    assert notes(ratings, db, "import", "d.csv", *NEW_YORK) == [
+    assert list_notes(ratings, db, "import", "d.csv", *NEW_YORK) == [
         "note: g3 is voided, so it does not count; to restore it: ratings undo 10 (this also reverts 1 other void)"
     ]
     for name in ("g3", "g4"):
-        done(ratings, db, "reinstate", name, "--reason", "r")
-        done(ratings, db, "void", name, "--reason", "r")
+        run_command(ratings, db, "reinstate", name, "--reason", "r")
+        run_command(ratings, db, "void", name, "--reason", "r")
     (tmp_path / "d.csv").write_text(MORE)
-    assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)[-1] == (
+    assert list_notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)[-1] == (
         "note: 1 more game is voided; to see who voided a game, and why: ratings log GAME"
     )
 
 
 def test_exports_that_say_themselves_what_is_voided_are_not_noted(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """An export in which a game is voided goes in again without a note: it says so itself."""
-    done(ratings, db, *RECORD)
-    done(ratings, db, "void", "g9", "--reason", "r")
-    (tmp_path / "e.jsonl").write_text(done(ratings, db, "export", "events").stdout)
-    assert notes(ratings, db, "import", "e.jsonl") == []
+    run_command(ratings, db, *RECORD)
+    run_command(ratings, db, "void", "g9", "--reason", "r")
+    (tmp_path / "e.jsonl").write_text(run_command(ratings, db, "export", "events").stdout)
+    assert list_notes(ratings, db, "import", "e.jsonl") == []
 
 
 @pytest.mark.parametrize("options", [[], ["--sync", "--yes"]], ids=["import", "sync"])
@@ -144,11 +146,11 @@ def test_other_content_after_an_undo_goes_in_as_told(
     """Given an import in the wrong zone that was undone, that in the right one names two commands; after both it is as
     if the first had been right.
     """
-    db = copied_file(chess)
+    db = copied_file(make_chess_ledger)
     (tmp_path / "c.csv").write_text(SHEET)
     monkeypatch.chdir(tmp_path)
-    done(ratings, db, "import", "c.csv", *NEW_YORK)
-    done(ratings, db, "undo", "--yes")
+    run_command(ratings, db, "import", "c.csv", *NEW_YORK)
+    run_command(ratings, db, "undo", "--yes")
     refused = ratings("import", "c.csv", *BERLIN, *options, db=db)
     assert refused.exit_code == 1
     first, second = [line for line in refused.stderr.splitlines() if "id-conflict" in line]
@@ -160,15 +162,15 @@ def test_other_content_after_an_undo_goes_in_as_told(
     assert second == "c.csv:3: id-conflict: the game 'g2' was recorded, and voided at position 7"
     follow(ratings, db, way[1])
     follow(ratings, db, way[2], *BERLIN)
-    assert played(ratings, db) == {"g1": "2026-01-13T09:00:00", "g2": "2026-01-14T09:00:00"}
-    assert notes(ratings, db, "import", "c.csv", *BERLIN) == []
+    assert list_times(ratings, db) == {"g1": "2026-01-13T09:00:00", "g2": "2026-01-14T09:00:00"}
+    assert list_notes(ratings, db, "import", "c.csv", *BERLIN) == []
 
 
 @pytest.mark.slow_cases
 def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """Given a game of a sheet that was voided, and its row edited, the commands that are told bring in the row."""
-    done(ratings, db, "import", "c.csv", *NEW_YORK)
-    done(ratings, db, "void", "g2", "--reason", "r")
+    run_command(ratings, db, "import", "c.csv", *NEW_YORK)
+    run_command(ratings, db, "void", "g2", "--reason", "r")
     (tmp_path / "c.csv").write_text(SHEET.replace("01-14", "01-15"))
     refused = ratings("import", "c.csv", *NEW_YORK, db=db)
     assert (
@@ -177,14 +179,14 @@ def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: 
     ) in refused.stderr
     follow(ratings, db, "ratings reinstate g2 --reason TEXT")
     follow(ratings, db, "ratings import c.csv --sync", *NEW_YORK, "--yes")
-    assert played(ratings, db) == {"g1": "2026-01-13T15:00:00", "g2": "2026-01-15T15:00:00"}
+    assert list_times(ratings, db) == {"g1": "2026-01-13T15:00:00", "g2": "2026-01-15T15:00:00"}
 
 
 @pytest.mark.slow_cases
 def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: Ratings) -> None:
     """Given a game that was recorded and undone, another result of it names the undo, and then the correction."""
-    done(ratings, db, *RECORD)
-    done(ratings, db, "undo", "--yes")
+    run_command(ratings, db, *RECORD)
+    run_command(ratings, db, "undo", "--yes")
     refused = ratings(*RECORD[:-2], "ben", "anna", db=db)
     assert refused.stderr == (
         "id-conflict: the game 'g9' was recorded, and voided at position 4; take that back with ratings undo 4 (for "
@@ -198,9 +200,9 @@ def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: R
 
 def test_programs_are_told_that_a_game_is_voided(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A proposal of a game that is voided appends nothing and says so, without any note about leagues."""
-    db = copied_file(chess)
-    done(ratings, db, *RECORD)
-    done(ratings, db, "void", "g9", "--reason", "never played")
+    db = copied_file(make_chess_ledger)
+    run_command(ratings, db, *RECORD)
+    run_command(ratings, db, "void", "g9", "--reason", "never played")
     participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
     data = {"game_id": "g9", "game": "chess", "participants": participants}
     with rl.open(db) as ledger:

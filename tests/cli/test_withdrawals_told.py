@@ -62,7 +62,7 @@ MORE = {
 }
 
 
-def everything_recorded(ratings: Ratings, url: str) -> None:
+def record_everything(ratings: Ratings, url: str) -> None:
     """Make a ledger in which there is an event of every type."""
     make_empty_ledger(ratings, url)
     lines = [
@@ -83,8 +83,8 @@ def everything_recorded(ratings: Ratings, url: str) -> None:
         build_event_line("league.created", league="spring", game="chess", players_per_game=2),
         *(build_event_line("league.joined", league="spring", player=f"p{number}") for number in range(1, 9)),
     ]
-    for at, one in enumerate(CLOCK.split(",")):
-        *player, name = one.split()
+    for at, entry in enumerate(CLOCK.split(",")):
+        *player, name = entry.split()
         data = {"game_id": "k-1", "at": at, **({"player": player[0]} if player else {}), **MORE.get(name, {})}
         lines.append(json.dumps({"type": f"clock.{name}", "occurred_at": NOON, "data": data}) + "\n")
     game = "game_id,occurred_at,1st,2nd\ng-1,2010-03-05 12:00,anna,ben\n"
@@ -93,8 +93,8 @@ def everything_recorded(ratings: Ratings, url: str) -> None:
         ("import - --set game=chess", game),
         (f"publish {LADDER} --as-of 2010-04-01", None),
     ]
-    for command, given in steps:
-        assert ratings(*command.split(), db=url, input=given).exit_code == 0, command
+    for command, text in steps:
+        assert ratings(*command.split(), db=url, input=text).exit_code == 0, command
     done = record_lines(url, "".join(lines))
     assert not done.rejected, done.rejected
     assert ratings("league", "schedule", "spring", "--seed", "s", db=url).exit_code == 0
@@ -118,7 +118,7 @@ def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
 
 def test_withdrawal_of_every_type_is_told(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """Given an event of every type that has withdrawals, its withdrawal is told in the report and on its page."""
-    db = copied_file(everything_recorded)
+    db = copied_file(record_everything)
     positions = withdraw(ratings, db)
     assert {*positions} == TYPES.keys() - GAME_EVENTS == {*TOLD}
 

@@ -35,11 +35,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("words", "told"), WRONG.values(), ids=WRONG)
-def test_wrong_words_are_explained(words: list[str], told: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_words_are_explained(words: list[str], message: str, ratings: Ratings) -> None:
     """The message has the word that was probably meant, or the command as it works."""
     result = ratings(*words)
-    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 def test_every_command_has_a_heading() -> None:

@@ -106,7 +106,7 @@ def test_other_ladders_work_without_package(played: Played, ratings: Callable[..
     assert stored == {"club-catan-elo/3-4": 3, "club-catan-elo/all": 3, "galactic-points": 2, LADDER: 4}
 
 
-def copied(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def copy_package(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """A shell that has the package, in a folder of its own."""
     shutil.copytree(played.folder / "installed", folder / "installed")
     for name in ("ratings.db", "petanque-points-2025.toml"):
@@ -118,7 +118,7 @@ def copied(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> She
 
 def test_reinstalled_package_restores_ladders(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the package installed again, its ladders show the same standings as before."""
-    shell = copied(played, tmp_path, monkeypatch)
+    shell = copy_package(played, tmp_path, monkeypatch)
     assert shell.run(f"$ ratings standings {LADDER}").splitlines()[2:7] == [
         "rank  player  points  games",
         "   1  Aïssa        7      2",
@@ -132,25 +132,25 @@ def test_reinstalled_package_restores_ladders(played: Played, tmp_path: Path, mo
 
 def test_duplicate_rule_name_is_refused(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule name that two packages register is refused."""
-    shell = copied(played, tmp_path, monkeypatch)
-    other = tmp_path / "installed" / "other-1.0.dist-info"
-    other.mkdir()
-    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n", encoding="utf-8")
-    (other / "entry_points.txt").write_text("[ratings_ledger.rules]\nflat-points/1 = other:RULE\n", encoding="utf-8")
-    said = shell.run("$ ratings rules check petanque-points-2025.toml  # exit 1")
-    assert "registered by several packages: " in said
+    shell = copy_package(played, tmp_path, monkeypatch)
+    package = tmp_path / "installed" / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[ratings_ledger.rules]\nflat-points/1 = other:RULE\n", encoding="utf-8")
+    message = shell.run("$ ratings rules check petanque-points-2025.toml  # exit 1")
+    assert "registered by several packages: " in message
     assert "flat-points/1 is registered twice" in shell.run("$ ratings doctor  # exit 1")
 
 
 def test_name_of_a_shipped_rule_is_refused(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that registers the name of a shipped rule is refused and told; ladders of that rule go on."""
-    shell = copied(played, tmp_path, monkeypatch)
+    shell = copy_package(played, tmp_path, monkeypatch)
     file = tmp_path / "installed" / "flat_points-1.0.dist-info" / "entry_points.txt"
     file.write_text("[ratings_ledger.rules]\ncontribution-pool/1 = flat_points:RULE\n", encoding="utf-8")
     shell.run("$ ratings rules new --rule contribution-pool/1 pool.toml")
     for command in ("check", "publish"):
-        said = shell.run(f"$ ratings rules {command} pool.toml  # exit 1")
-        assert "the rule contribution-pool/1 comes with this program" in said
-        assert "the package's rule is not used: flat_points:RULE" in " ".join(said.split())
+        message = shell.run(f"$ ratings rules {command} pool.toml  # exit 1")
+        assert "the rule contribution-pool/1 comes with this program" in message
+        assert "the package's rule is not used: flat_points:RULE" in " ".join(message.split())
     assert "contribution-pool/1 is registered twice" in shell.run("$ ratings doctor  # exit 1")
     assert "Aïssa     1160" in shell.run("$ ratings standings galactic-points")

@@ -41,24 +41,24 @@ def test_what_comes_next_runs_as_it_is_written(
     commands = [
         line.removeprefix("  ratings ") for line in demo.NEXT_STEPS.splitlines() if line.startswith("  ratings ")
     ]
-    init, imported, corrected, *others = map(shlex.split, commands)
+    init, imported, corrected, *remaining = map(shlex.split, commands)
     Path("games.csv").write_text("Date,White,Black,Result\n2024-01-05,Anna,Ben,1-0\n2024-01-06,Ben,Cleo,1/2-1/2\n")
     assert ratings(*init).exit_code == 0
     result = ratings(*imported)
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 2.")
-    assert ratings(*(one for one in imported if one != "--dry-run")).exit_code == 0
+    assert ratings(*(word for word in imported if word != "--dry-run")).exit_code == 0
     names = {"GAME": "2024-01-05-1", "WINNER": "Ben", "LOSER": "Anna"}
-    result = ratings(*(names.get(one, one) for one in corrected))
+    result = ratings(*(names.get(word, word) for word in corrected))
     assert (result.exit_code, "what game.corrected would do" in result.stdout) == (0, True)
-    for command in others:
+    for command in remaining:
         assert ratings(*command).exit_code == 0
 
 
 def test_every_example_is_used_and_documented() -> None:
     """Every example file is listed in the README, and every data file is used by the demo or a page."""
-    told = (demo.EXAMPLES / "README.md").read_text(encoding="utf-8")
+    readme = (demo.EXAMPLES / "README.md").read_text(encoding="utf-8")
     examples = [path.name for path in demo.EXAMPLES.iterdir() if path.name != "README.md"]
-    assert [name for name in examples if f"]({name})" not in told] == []
+    assert [name for name in examples if f"]({name})" not in readme] == []
     played = " ".join(command for _, commands in demo.STEPS for command in commands)
     played += " ".join(page.read_text(encoding="utf-8") for page in list_pages_with_commands())
     assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
@@ -68,7 +68,7 @@ def test_every_example_is_used_and_documented() -> None:
 def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
     """The output of `demo` contains what its comments announce."""
     stdout = ratings("demo").stdout
-    for said in (
+    for line in (
         "bonus: played 1490 s, more than 600",
         "Not zero-sum: minted 200, burned 1.",
         "of places 2 and 3, divided by 2",
@@ -76,7 +76,7 @@ def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
         "gm-4: 1 Åke, 2 Ada: swapped",
         "\nsum            0\n",
     ):
-        assert said in stdout
+        assert line in stdout
 
 
 @pytest.mark.slow

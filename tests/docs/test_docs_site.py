@@ -52,9 +52,9 @@ def test_site_without_pages_is_no_site(tmp_path: Path) -> None:
 def test_reference_has_every_public_name() -> None:
     """Every public class and function is in the reference, under its own name or that of the same object."""
     shown = [name for names in names_by_kind().values() for name in names]
-    others = [other for name in shown for other in other_names(name)]
+    aliases = [alias for name in shown for alias in other_names(name)]
     values = {name: getattr(ratings_ledger, name) for name in ratings_ledger.__all__}
-    assert {*shown, *others} == {
+    assert {*shown, *aliases} == {
         name for name, value in values.items() if inspect.isclass(value) or inspect.isroutine(value)
     }
     assert len(shown) == len({*shown})

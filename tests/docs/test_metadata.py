@@ -34,10 +34,10 @@ def test_metadata_says_where_it_runs_and_who_made_it(metadata: dict[str, Any]) -
 def test_readme_needs_no_repository(metadata: dict[str, Any]) -> None:
     """The README of the package has the links of the repository's, each absolute and to the files of this version."""
     source, version = metadata["urls"]["Source"], metadata["version"]
-    here = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    there = LINK.findall(metadata["readme"]["text"])
+    links = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    absolute_links = LINK.findall(metadata["readme"]["text"])
     assert metadata["readme"]["content-type"] == "text/markdown"
-    for link, absolute in zip(here, there, strict=True):
+    for link, absolute in zip(links, absolute_links, strict=True):
         if "://" in link or link.startswith("#"):
             assert absolute == link
         else:

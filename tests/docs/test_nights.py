@@ -12,14 +12,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "nightly.md").read_text(encoding="u
 COMMAND = Path(sys.executable).with_name("ratings")
 
 
-def section(title: str) -> str:
+def read_section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 @pytest.mark.slow
 def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
     """The page's cron line, run by a shell as cron does, logs each night and prints only errors."""
-    (line,) = re.findall(r"^17 3 \* \* \*  ratings  (.+)$", section("cron"), re.MULTILINE)
+    (line,) = re.findall(r"^17 3 \* \* \*  ratings  (.+)$", read_section("cron"), re.MULTILINE)
     line = line.replace("/opt/ratings/bin/ratings", str(COMMAND)).replace("/backup/ratings", str(tmp_path / "backups"))
     line = line.replace("/var/log/ratings", str(tmp_path))
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "RATINGS_DB": ledger_url}
@@ -39,7 +39,7 @@ def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
 def test_logrotate_accepts_the_rule(tmp_path: Path) -> None:
     """`logrotate --debug` finds nothing wrong with the rule on the page."""
-    (rule,) = re.findall(r"```\n(/var/log/ratings/nightly.log \{.*?)```", section("cron"), re.DOTALL)
+    (rule,) = re.findall(r"```\n(/var/log/ratings/nightly.log \{.*?)```", read_section("cron"), re.DOTALL)
     written = tmp_path / "ratings"
     written.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")
     process = subprocess.run(

@@ -95,13 +95,13 @@ def test_pages_behind_the_proxy(copied_file: Callable[..., str], tmp_path: Path)
         proxy = subprocess.Popen([shutil.which("nginx") or "", "-c", str(tmp_path / "nginx.conf"), "-p", str(tmp_path)])
         try:
             site = f"curl -s --retry 20 --retry-connrefused -H 'Host: ratings.club.example' http://127.0.0.1:{front}"
-            page = printed(f"{site}/ladders/elo-catan/all.json")
+            page = run_shell(f"{site}/ladders/elo-catan/all.json")
             assert [row["player"] for row in json.loads(page)["rows"]] == ["mira", "ben"]
-            assert len(printed(f"{site}/games.jsonl").splitlines()) == len(GAMES)
-            etag = re.findall(r"etag: (\S+)", printed(f"{site}/ -o /dev/null -D -"), re.IGNORECASE)[0]
-            assert printed(f"{site}/ -o /dev/null -w '%{{http_code}}' -H 'If-None-Match: {etag}'") == "304"
+            assert len(run_shell(f"{site}/games.jsonl").splitlines()) == len(GAMES)
+            etag = re.findall(r"etag: (\S+)", run_shell(f"{site}/ -o /dev/null -D -"), re.IGNORECASE)[0]
+            assert run_shell(f"{site}/ -o /dev/null -w '%{{http_code}}' -H 'If-None-Match: {etag}'") == "304"
             elsewhere = site.replace("ratings.club.example", "elsewhere.example")
-            assert printed(f"{elsewhere}/ -o /dev/null -w '%{{http_code}}'") == "421"
+            assert run_shell(f"{elsewhere}/ -o /dev/null -w '%{{http_code}}'") == "421"
         finally:
             proxy.terminate()
             proxy.wait(20)
@@ -110,5 +110,5 @@ def test_pages_behind_the_proxy(copied_file: Callable[..., str], tmp_path: Path)
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
-def printed(command: str) -> str:
+def run_shell(command: str) -> str:
     return subprocess.run(["/bin/sh", "-ec", command], capture_output=True, text=True, check=True).stdout

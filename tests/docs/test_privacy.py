@@ -20,18 +20,18 @@ SEASON = ROOT / "examples" / "winter-league.csv"
 LADDER = "elo-catan/all"
 
 
-def new(ratings: Ratings, db: str, season: Path) -> str:
+def make_season_ledger(ratings: Ratings, db: str, season: Path) -> str:
     assert ratings("init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "m-4050", db=db).exit_code == 0
     assert ratings("import", season, "--set", "game=catan", "--by", "m-4050", db=db).exit_code == 0
     return db
 
 
-def points(ratings: Ratings, db: str, *axes: object) -> dict[str, str]:
+def read_points(ratings: Ratings, db: str, *axes: object) -> dict[str, str]:
     rows = json.loads(ratings("standings", LADDER, *axes, "--format", "json", db=db).stdout)["rows"]
     return {row["player"]: row["points"] for row in rows}
 
 
-def restored(ratings: Ratings, lines: str, folder: Path, name: str) -> Any:
+def restore_export(ratings: Ratings, lines: str, folder: Path, name: str) -> Any:
     """A ledger of a changed export, and what its restore said."""
     (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     db = str(folder / f"{name}.db")
@@ -39,7 +39,7 @@ def restored(ratings: Ratings, lines: str, folder: Path, name: str) -> Any:
     return db, ratings("import", "--restore", "--incomplete", folder / f"{name}.jsonl", db=db)
 
 
-def replaced(text: str, by: str) -> str:
+def replace_name(text: str, by: str) -> str:
     """What the page's `sed` does."""
     assert 'sed \'s/"anouk"/"m-0"/g\'' in PAGE
     return text.replace('"anouk"', f'"{by}"')
@@ -53,8 +53,8 @@ def test_script_replaces_names_with_ids(tmp_path: Path, ratings: Ratings, monkey
     (tmp_path / "with-ids.csv").write_bytes(process.stdout)
     with (tmp_path / "names.csv").open(encoding="utf-8", newline="") as file:
         ids = {row["name"]: row["id"] for row in csv.DictReader(file)}
-    by_name = points(ratings, new(ratings, str(tmp_path / "names.db"), SEASON))
-    by_id = points(ratings, new(ratings, str(tmp_path / "ids.db"), tmp_path / "with-ids.csv"))
+    by_name = read_points(ratings, make_season_ledger(ratings, str(tmp_path / "names.db"), SEASON))
+    by_id = read_points(ratings, make_season_ledger(ratings, str(tmp_path / "ids.db"), tmp_path / "with-ids.csv"))
     assert by_id == {ids[name]: value for name, value in by_name.items()}
     log = ratings("export", "events", db=str(tmp_path / "ids.db")).stdout
     assert [name for name in ids if name in log] == []
@@ -67,13 +67,13 @@ def test_script_replaces_names_with_ids(tmp_path: Path, ratings: Ratings, monkey
 
 def test_renamed_name_stays_where_page_says(store: str, ratings: Ratings) -> None:
     """After a rename, the old name remains exactly where the page says."""
-    new(ratings, store, SEASON)
+    make_season_ledger(ratings, store, SEASON)
     assert ratings("publish", LADDER, "--as-of", "2024-12-31", db=store).exit_code == 0
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("player", "rename", "anouk", "m-4039", "--reason", "no name", db=store).exit_code == 0
-    now = points(ratings, store)
+    now = read_points(ratings, store)
     assert ("anouk" in now, "m-4039" in now) == (False, True)
-    assert "anouk" in points(ratings, store, "--known-at", 92)
+    assert "anouk" in read_points(ratings, store, "--known-at", 92)
     assert "anouk" in ratings("standings", LADDER, "--as-published", db=store).stdout
     last = ratings("export", "events", db=store).stdout.splitlines()[-1]
     assert json.loads(last)["data"] == {"player": "anouk", "new_player": "m-4039", "reason": "no name"}
@@ -83,38 +83,42 @@ def test_renamed_name_stays_where_page_says(store: str, ratings: Ratings) -> Non
 
 def test_restored_export_without_the_name(tmp_path: Path, ratings: Ratings) -> None:
     """A restored export without the name keeps the points, and heads from before the name hold."""
-    db = new(ratings, str(tmp_path / "ratings.db"), SEASON)
+    db = make_season_ledger(ratings, str(tmp_path / "ratings.db"), SEASON)
     heads = [json.loads(ratings("status", "--format", "json", db=db).stdout)["head"]]
     log = ratings("export", "events", db=db).stdout
-    without, told = restored(ratings, replaced(log, "m-0"), tmp_path, "without")
-    assert told.exit_code == 0
+    without, result = restore_export(ratings, replace_name(log, "m-0"), tmp_path, "without")
+    assert result.exit_code == 0
     assert ratings("verify", db=without) == (0, "", "")
     assert "anouk" not in ratings("export", "events", db=without).stdout
-    before, after = points(ratings, db), points(ratings, without)
+    before, after = read_points(ratings, db), read_points(ratings, without)
     assert after == {**{name: value for name, value in before.items() if name != "anouk"}, "m-0": before["anouk"]}
     # the price
     assert ratings("verify", "--head", heads[0], db=without).exit_code == 1
     first = next(json.loads(line)["position"] for line in log.splitlines() if '"anouk"' in line)
-    early, _ = restored(ratings, "".join(log.splitlines(True)[: first - 1]), tmp_path, "early")
+    early, _ = restore_export(ratings, "".join(log.splitlines(True)[: first - 1]), tmp_path, "early")
     head = json.loads(ratings("status", "--format", "json", db=early).stdout)["head"]
     assert ratings("verify", "--head", head, db=without) == (0, "", "")
 
 
 def test_warnings_about_rewriting_hold(tmp_path: Path, ratings: Ratings) -> None:
     """Rewriting a ledger with renames or published lists runs into the refusals the page warns of."""
-    db = new(ratings, str(tmp_path / "ratings.db"), SEASON)
+    db = make_season_ledger(ratings, str(tmp_path / "ratings.db"), SEASON)
     assert ratings("player", "rename", "anouk", "m-4039", "--reason", "no name", db=db).exit_code == 0
     renamed = ratings("export", "events", db=db).stdout
-    _, refused = restored(ratings, replaced(renamed, "m-4039"), tmp_path, "same")
+    _, refused = restore_export(ratings, replace_name(renamed, "m-4039"), tmp_path, "same")
     assert (refused.exit_code, "restore-mismatch" in refused.stderr) == (1, True)
-    _, other = restored(ratings, replaced(renamed, "m-0"), tmp_path, "other")
-    assert other.exit_code == 0
+    _, result = restore_export(ratings, replace_name(renamed, "m-0"), tmp_path, "other")
+    assert result.exit_code == 0
 
-    listed = new(ratings, str(tmp_path / "listed.db"), SEASON)
+    listed = make_season_ledger(ratings, str(tmp_path / "listed.db"), SEASON)
     assert ratings("publish", LADDER, "--as-of", "2024-12-31", db=listed).exit_code == 0
-    _, refused = restored(ratings, replaced(ratings("export", "events", db=listed).stdout, "m-0"), tmp_path, "lists")
+    _, refused = restore_export(
+        ratings, replace_name(ratings("export", "events", db=listed).stdout, "m-0"), tmp_path, "lists"
+    )
     assert (refused.exit_code, "restore-mismatch" in refused.stderr) == (1, True)
     event = json.loads(ratings("export", "events", db=listed).stdout.splitlines()[-1])["id"]
     assert ratings("void", "--event", event, "--reason", "to be published anew", db=listed).exit_code == 0
-    void, _ = restored(ratings, replaced(ratings("export", "events", db=listed).stdout, "m-0"), tmp_path, "void")
+    void, _ = restore_export(
+        ratings, replace_name(ratings("export", "events", db=listed).stdout, "m-0"), tmp_path, "void"
+    )
     assert ratings("verify", db=void) == (0, "", "")

@@ -57,7 +57,9 @@ def test_only_the_upload_has_rights_and_no_secret_is_stored() -> None:
         workflow = load_workflow(name)
         assert workflow["permissions"] == {"contents": "read"}
         assert "secrets." not in (GITHUB / "workflows" / name).read_text(encoding="utf-8")
-        entitled = {job: found["permissions"] for job, found in workflow["jobs"].items() if "permissions" in found}
+        entitled = {
+            job: settings["permissions"] for job, settings in workflow["jobs"].items() if "permissions" in settings
+        }
         assert entitled == ({"publish": {"id-token": "write"}} if name == "release.yml" else {})
     jobs = load_workflow("release.yml")["jobs"]
     assert (jobs["publish"]["environment"], jobs["publish"]["needs"]) == ("release", "build")

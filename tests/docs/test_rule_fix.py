@@ -60,15 +60,15 @@ def read(ratings: Callable[..., Any], club: str) -> Read:
     return run
 
 
-def changes(rows: list[dict[str, Any]]) -> dict[str, tuple[str, str, str]]:
+def summarize_changes(rows: list[dict[str, Any]]) -> dict[str, tuple[str, str, str]]:
     """Points before, change and after by player."""
     return {row["player"]: (row["before"], row["change"], row["after"]) for row in rows}
 
 
-def published(read: Read) -> list[Any]:
+def read_published_tables(read: Read) -> list[Any]:
     """The yearly tables as published, without what tells of their recording."""
-    found = [read("standings", LADDER, "--as-published", "--as-of", f"{year}-12-31") for year in YEARS]
-    return [{name: value for name, value in one.items() if name != "published"} for one in found]
+    lists = [read("standings", LADDER, "--as-published", "--as-of", f"{year}-12-31") for year in YEARS]
+    return [{name: value for name, value in standings.items() if name != "published"} for standings in lists]
 
 
 def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callable[..., Any], at_length: bool) -> None:
@@ -77,31 +77,33 @@ def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callabl
     The textbook rule is published for all games, and the published tables stay as published. The causes are those of
     all players, or of every fourth.
     """
-    tables = published(read)
+    tables = read_published_tables(read)
     assert tables == [
         read("standings", LADDER, "--as-of", f"{year}-12-31") | {"known_at": table["known_at"]}
         for year, table in zip(YEARS, tables, strict=True)
     ]
     before = int(read("status")["head"].partition(":")[0])
     (variant,) = read("whatif", TEXTBOOK)["variants"]
-    announced = {ladder["ladder"]: changes(ladder["changes"]) for ladder in variant["ladders"]}
+    announced = {ladder["ladder"]: summarize_changes(ladder["changes"]) for ladder in variant["ladders"]}
     tried = read("rules", "publish", TEXTBOOK, "--dry-run")
     assert read("status")["head"].partition(":")[0] == str(before)
 
     done = read("rules", "publish", TEXTBOOK)
 
     assert len(announced[LADDER]) == 17
-    for told in (tried, done):
-        assert {name: changes([c for c in told["changes"] if c["ladder"] == name]) for name in announced} == announced
+    for output in (tried, done):
+        assert {
+            name: summarize_changes([c for c in output["changes"] if c["ladder"] == name]) for name in announced
+        } == announced
     assert tried["published"] == done["published"] == variant["published"]
-    assert [one["as_of"][:4] for one in done["published"]] == [str(year) for year in YEARS]
+    assert [published_list["as_of"][:4] for published_list in done["published"]] == [str(year) for year in YEARS]
     for ladder in read("diff", before, "now")["ladders"]:
-        assert changes(ladder["rows"]) == announced[ladder["ladder"]]
+        assert summarize_changes(ladder["rows"]) == announced[ladder["ladder"]]
     for player, (old, change, new) in [*announced[LADDER].items()][:: 1 if at_length else 4]:
-        found = read("explain", "--change", LADDER, player, "--from", before, "--to", "now")
-        assert (found["from"]["points"], found["change"], found["to"]["points"]) == (old, change, new)
-        assert [(cause["cause"], cause["amount"]) for cause in found["causes"]] == [("rule change", change)]
-    assert published(read) == tables
+        explanation = read("explain", "--change", LADDER, player, "--from", before, "--to", "now")
+        assert (explanation["from"]["points"], explanation["change"], explanation["to"]["points"]) == (old, change, new)
+        assert [(cause["cause"], cause["amount"]) for cause in explanation["causes"]] == [("rule change", change)]
+    assert read_published_tables(read) == tables
     assert ratings("verify", db=club) == (0, "", "")
 
 
@@ -119,9 +121,9 @@ def test_causes_sum_to_table_differences(read: Read, at_length: bool) -> None:
         assert rows
         for row in rows if at_length else [rows[number % len(rows)]]:
             at = f"published,as-of={year}-12-31"
-            found = read("explain", "--change", LADDER, row["player"], "--from", at, "--to", "now")
-            assert sum(Fraction(cause["amount"]) for cause in found["causes"]) == Fraction(row["change"])
+            explanation = read("explain", "--change", LADDER, row["player"], "--from", at, "--to", "now")
+            assert sum(Fraction(cause["amount"]) for cause in explanation["causes"]) == Fraction(row["change"])
             assert all(
                 Fraction(cause["own"]) + Fraction(cause["ripple"]) == Fraction(cause["amount"])
-                for cause in found["causes"]
+                for cause in explanation["causes"]
             )

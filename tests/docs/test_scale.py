@@ -20,14 +20,14 @@ PAGE = (FOLDER / "scale.md").read_text(encoding="utf-8")
 SCRIPTS = Path(sys.executable).parent
 
 
-def section(title: str) -> str:
+def read_section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-COMMANDS = re.findall(r"```sh\n(.*?)```", section("Three machines"), re.DOTALL)
+COMMANDS = re.findall(r"```sh\n(.*?)```", read_section("Three machines"), re.DOTALL)
 
 
-def free_port() -> str:
+def find_free_port() -> str:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return str(server.getsockname()[1])
 
@@ -35,9 +35,9 @@ def free_port() -> str:
 def with_games(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
     for number, winner in enumerate(("mira", "ben", "mira")):
-        other = "ben" if winner == "mira" else "mira"
+        loser = "ben" if winner == "mira" else "mira"
         result = ratings("record", "-q", "--game", "catan", "--game-id", f"g{number}", "--by", "mira", "--new-names",
-                       "accept", "--at", f"2025-01-0{number + 1}T20:00Z", winner, other, db=url)  # fmt: skip
+                       "accept", "--at", f"2025-01-0{number + 1}T20:00Z", winner, loser, db=url)  # fmt: skip
         assert result.exit_code == 0, result
 
 
@@ -56,13 +56,13 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            stack.callback(ended, process)
+            stack.callback(end_process, process)
             return process
 
         yield start
 
 
-def ended(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, 15)
     process.communicate(timeout=20)
@@ -77,13 +77,13 @@ def test_cluster_with_certificates_rebuilds(
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl")
     certificates, scheduler, worker, rebuild = COMMANDS
-    configuration = re.findall(r"```yaml\n(.*?)```", section("Three machines"), re.DOTALL)[0]
+    configuration = re.findall(r"```yaml\n(.*?)```", read_section("Three machines"), re.DOTALL)[0]
     (tmp_path / "distributed.yaml").write_text(configuration.replace("/etc/ratings/dask", str(tmp_path)))
     subprocess.run(["/bin/sh", "-ec", certificates], cwd=tmp_path, check=True, capture_output=True)
-    port = free_port()
+    port = find_free_port()
 
-    def here(commands: str) -> str:
-        told = {
+    def adapt_commands(commands: str) -> str:
+        replacements = {
             "/etc/ratings/dask": str(tmp_path),
             "scheduler.example": "127.0.0.1",
             "8786": port,
@@ -91,16 +91,16 @@ def test_cluster_with_certificates_rebuilds(
             "--nworkers 4": "--nworkers 1",
             "/srv/ratings": str(tmp_path),
         }
-        for what, instead in told.items():
+        for what, instead in replacements.items():
             commands = commands.replace(what, instead)
         return commands
 
     path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copied_file(with_games)}
-    started(here(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
-    started(here(worker), **path)
-    done = started(here(rebuild), **path)
-    told = done.communicate(timeout=60)[0].decode()
-    assert (done.returncode, "from 3 games at position" in told) == (0, True), told
-    without = started(here(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
-    told = without.communicate(timeout=60)[0].decode()
-    assert (without.returncode, "names no certificates: see docs/scale.md" in told) == (2, True), told
+    started(adapt_commands(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
+    started(adapt_commands(worker), **path)
+    done = started(adapt_commands(rebuild), **path)
+    output = done.communicate(timeout=60)[0].decode()
+    assert (done.returncode, "from 3 games at position" in output) == (0, True), output
+    without = started(adapt_commands(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
+    output = without.communicate(timeout=60)[0].decode()
+    assert (without.returncode, "names no certificates: see docs/scale.md" in output) == (2, True), output

@@ -38,14 +38,14 @@ def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:
     return json.loads(ratings(*arguments, "--format", "json", db=db).stdout)
 
 
-def event(number: int, *players: str) -> dict[str, Any]:
+def build_event(number: int, *players: str) -> dict[str, Any]:
     """A game of chess as an event."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
     data = {"game_id": f"m-{number}", "game": "chess", "participants": participants}
     return {"type": "game.recorded", "occurred_at": "2026-03-05T19:30:00Z", "data": data}
 
 
-def games(ratings: Callable[..., Any], db: str) -> list[str]:
+def list_games(ratings: Callable[..., Any], db: str) -> list[str]:
     """The recorded games by position."""
     rows = read(ratings, db, "games", "--limit", "0")["rows"]
     return [row["game_id"] for row in sorted(rows, key=lambda row: int(row["position"]))]
@@ -54,7 +54,7 @@ def games(ratings: Callable[..., Any], db: str) -> list[str]:
 def test_page_program_records_a_match(db: str, ratings: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
     """The page's program records a match, and prints a refusal of the same match with other content."""
     exec(PROGRAM + USE, {})
-    assert games(ratings, db) == ["m-1"]
+    assert list_games(ratings, db) == ["m-1"]
     assert read(ratings, db, "log", "--limit", "1")["rows"][0]["by"] == "site"
     exec(PROGRAM + USE.replace('"user-7", "place": 2', '"user-7", "place": 1'), {})
     assert "m-1 was refused: the game 'm-1' is already recorded with different content" in capfd.readouterr().out
@@ -69,13 +69,13 @@ def test_killed_importer_loses_no_match(db: str, ratings: Callable[..., Any], mo
     exec(PROGRAM, names)
     monkeypatch.setattr(names["time"], "sleep", lambda seconds: None)
     ledger = names["Ledger"]()
-    first = ledger.send([event(0, "a", "b")])
-    assert [one["result"] for one in first] == ["appended"]
+    first = ledger.send([build_event(0, "a", "b")])
+    assert [answer["result"] for answer in first] == ["appended"]
     ledger.process.kill()
-    told = ledger.send([event(number, "a", "b") for number in range(150)])
+    answers = ledger.send([build_event(number, "a", "b") for number in range(150)])
     ledger.close()
-    assert [one["result"] for one in told] == ["existing"] + ["appended"] * 149
-    assert games(ratings, db) == [f"m-{number}" for number in range(150)]
+    assert [answer["result"] for answer in answers] == ["existing"] + ["appended"] * 149
+    assert list_games(ratings, db) == [f"m-{number}" for number in range(150)]
 
 
 def test_page_answers_show_each_result() -> None:

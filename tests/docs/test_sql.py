@@ -27,7 +27,7 @@ def _read_documented_views() -> dict[str, tuple[str, dict[str, str]]]:
 MEANINGS = _read_documented_views()
 
 
-def queries(fence: str) -> list[str]:
+def list_queries(fence: str) -> list[str]:
     """The queries in the blocks of this kind."""
     blocks = re.findall(rf"^```{fence}\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     return [query.strip() for block in blocks for query in block.split(";") if query.strip()]
@@ -70,17 +70,19 @@ def test_page_matches_the_code() -> None:
 def test_page_documents_every_view_column(ledger_url: str) -> None:
     """Every column of every view that a store has is on the page, and no other column is."""
     with open_for_reading(ledger_url) as connection:
-        found = {name: {*connection.execute(text(f"SELECT * FROM {name} LIMIT 0")).keys()} for name in MEANINGS}
+        columns_by_view = {
+            name: {*connection.execute(text(f"SELECT * FROM {name} LIMIT 0")).keys()} for name in MEANINGS
+        }
         views = "SELECT name FROM sqlite_master WHERE type = 'view'"
         if "postgres" in ledger_url:
             views = "SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"
         assert set(connection.execute(text(views)).scalars()) == MEANINGS.keys()
     # the times of this one have other names in the two stores
     times = {"occurred_at", "recorded_at", "occurred_at_utc", "recorded_at_utc"}
-    assert {name: columns - times for name, columns in found.items()} == {
+    assert {name: columns - times for name, columns in columns_by_view.items()} == {
         name: columns.keys() - times for name, (_, columns) in MEANINGS.items()
     }
-    assert all(columns <= MEANINGS[name][1].keys() for name, columns in found.items())
+    assert all(columns <= MEANINGS[name][1].keys() for name, columns in columns_by_view.items())
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
@@ -88,10 +90,10 @@ def test_postgres_comments_match_the_page(
     ledger_url: str,
 ) -> None:
     """In PostgreSQL, the comment of every view and column is its documented meaning."""
-    told = """SELECT c.relname, a.attname, obj_description(c.oid), col_description(c.oid, a.attnum)
+    query = """SELECT c.relname, a.attname, obj_description(c.oid), col_description(c.oid, a.attnum)
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relkind = 'v' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0"""
-    rows = run(ledger_url, told)
+    rows = run(ledger_url, query)
     assert len(rows) > 60
     assert [row for row in rows if (row[2], row[3]) != (MEANINGS[row[0]][0], MEANINGS[row[0]][1][row[1]])] == []
 
@@ -100,7 +102,7 @@ def test_postgres_comments_match_the_page(
 def test_documented_queries_return_rows(season: str) -> None:
     """Every query on the page returns rows on the store that it is meant for."""
     own = "postgresql" if "postgres" in season else "sqlite"
-    counts = {query: len(run(season, query)) for query in [*queries("sql"), *queries(f"sql {own}")]}
+    counts = {query: len(run(season, query)) for query in [*list_queries("sql"), *list_queries(f"sql {own}")]}
     assert len(counts) == 15
     assert [query for query, count in counts.items() if not count] == []
 
@@ -126,16 +128,16 @@ def test_chart_query_returns_a_time_series(season: str) -> None:
     The last point of each player is their standing at the end of the range.
     """
     own = "postgresql" if "postgres" in season else "sqlite"
-    (query,) = queries(f"sql grafana-{own}")
+    (query,) = list_queries(f"sql grafana-{own}")
     since, until = "2024-11-01T00:00:00Z", "2025-04-01T00:00:00Z"
     milliseconds = [str(int(datetime.fromisoformat(moment).timestamp() * 1000)) for moment in (since, until)]
     filled = re.sub(r"\$__timeFilter\((\w+)\)", rf"\1 BETWEEN '{since}' AND '{until}'", query)
     filled = filled.replace("$__from", milliseconds[0]).replace("$__to", milliseconds[1])
     assert "$" not in filled
     with open_for_reading(season) as connection:
-        found = connection.exec_driver_sql(filled)
-        assert list(found.keys()) == ["time", "metric", "points"]
-        rows = [tuple(row) for row in found]
+        result = connection.exec_driver_sql(filled)
+        assert list(result.keys()) == ["time", "metric", "points"]
+        rows = [tuple(row) for row in result]
     # the ids of now: who was renamed is not found under the old one
     assert {row[1] for row in rows} == {"mira", "yusuf"}
     assert len(rows) > 40

@@ -13,7 +13,7 @@ RATINGS = str(Path(sys.executable).with_name("ratings"))
 NEEDS_SYSTEMD = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 
 
-def verified(folder: Path, names: list[str]) -> subprocess.CompletedProcess[str]:
+def verify_units(folder: Path, names: list[str]) -> subprocess.CompletedProcess[str]:
     """Return what systemd says of the units in a folder."""
     return subprocess.run(
         ["systemd-analyze", "verify", *names],
@@ -42,7 +42,7 @@ def place_units(folder: Path) -> list[str]:
 @NEEDS_SYSTEMD
 def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     """Given programs and an account that are here, systemd has no complaint about any unit."""
-    done = verified(tmp_path, place_units(tmp_path))
+    done = verify_units(tmp_path, place_units(tmp_path))
     complaints = [line for line in done.stderr.splitlines() if "ratings-" in line]
     assert (done.returncode, complaints) == (0, []), done.stderr
 
@@ -53,7 +53,7 @@ def test_systemd_sees_a_slip(tmp_path: Path) -> None:
     place_units(tmp_path)
     unit = tmp_path / "ratings-nightly.service"
     unit.write_text(unit.read_text(encoding="utf-8").replace("ExecStart=", "ExecStrat="), encoding="utf-8")
-    assert "ExecStrat" in verified(tmp_path, [unit.name]).stderr
+    assert "ExecStrat" in verify_units(tmp_path, [unit.name]).stderr
 
 
 def test_page_explains_every_unit() -> None:

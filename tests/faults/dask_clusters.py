@@ -34,7 +34,7 @@ class LocalCluster:
         self.arm()
         self.configure()
         self._file = folder / "scheduler.json"
-        self.scheduler = self._started(
+        self.scheduler = self._start(
             "scheduler",
             "--host",
             "127.0.0.1",
@@ -48,7 +48,7 @@ class LocalCluster:
         wait_until(lambda: self._file.exists() and self._file.read_bytes().endswith(b"}"))
         self.address = str(json.loads(self._file.read_text())["address"])
 
-    def _started(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         with open(self.folder / f"log-{arguments[0]}", "ab") as log:
             return subprocess.Popen(
                 [str(Path(sys.executable).with_name("dask")), *arguments, "--no-dashboard"],
@@ -62,7 +62,7 @@ class LocalCluster:
         """Start a worker, and wait until the log says that it is registered."""
         log = self.folder / "log-worker"
         before = log.read_bytes().count(b"Registered to") if log.exists() else 0
-        worker = self._started(
+        worker = self._start(
             "worker", "--scheduler-file", str(self._file), "--nanny" if nanny else "--no-nanny", "--nthreads", "1",
             "--memory-limit", "0", "--preload", str(PRELOAD), "--local-directory", str(self.folder / "scratch"),
         )  # fmt: skip

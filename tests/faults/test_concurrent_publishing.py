@@ -34,12 +34,12 @@ def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratin
     outputs = [tmp_path / f"{number}.json" for number in range(PUBLISHERS)]
     codes = wait_for_exits([fork_child(publish, ruled_url, meet, out) for out in outputs])
 
-    told = [json.loads(out.read_text(encoding="utf-8")) for out in outputs]
+    reports = [json.loads(out.read_text(encoding="utf-8")) for out in outputs]
     assert sorted(codes) == [0] + [1] * (PUBLISHERS - 1)
-    assert sorted(rejection["code"] for each in told for rejection in each["rejected"]) == ["list-exists"] * (
+    assert sorted(rejection["code"] for each in reports for rejection in each["rejected"]) == ["list-exists"] * (
         PUBLISHERS - 1
     )
-    assert {each["digest"] for each in told} == {told[0]["digest"]}
+    assert {each["digest"] for each in reports} == {reports[0]["digest"]}
     new = [json.loads(record) for position, record in read_all_records(ruled_url).items() if position > before]
     assert [(event["type"], event["position"]) for event in new] == [
         ("list.rows", before + 1),

@@ -62,49 +62,49 @@ def choose_line(chance: random.Random, lines: Lines) -> int:
     return chance.randrange(len(lines) - 1)
 
 
-def remove_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def remove_line(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     number = choose_line(chance, lines)
     return lines[:number] + lines[number + 1 :]
 
 
-def repeat_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def repeat_line(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     number = choose_line(chance, lines)
     return lines[: number + 1] + lines[number:]
 
 
-def swap_lines(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def swap_lines(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     first, second = sorted(chance.sample(range(len(lines)), 2))
     return [*lines[:first], lines[second], *lines[first + 1 : second], lines[first], *lines[second + 1 :]]
 
 
-def change_name(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def change_name(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     """Name another winner, in a line that this program could have written."""
     number = chance.choice([n for n, line in enumerate(lines) if b'"player":"anna"' in line])
     return [*lines[:number], lines[number].replace(b'"player":"anna"', b'"player":"mona"'), *lines[number + 1 :]]
 
 
-def change_time(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def change_time(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     number = chance.choice([n for n, line in enumerate(lines) if b"2010-03-05" in line])
     return [*lines[:number], lines[number].replace(b"2010-03-05", b"2010-03-04"), *lines[number + 1 :]]
 
 
-def change_byte(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def change_byte(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     content = bytearray(b"".join(lines))
     place = chance.randrange(len(content) - 1)
     content[place] ^= 1 << chance.randrange(8)
     return bytes(content)
 
 
-def cut_at_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def cut_at_line(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     return lines[: chance.randrange(1, len(lines))]
 
 
-def cut_anywhere(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def cut_anywhere(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     content = b"".join(lines)
     return content[: chance.randrange(1, len(content) - 1)]
 
 
-def zero_page(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def zero_page(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     """Overwrite a page with zeros, as a file system may after a crash."""
     content = bytearray(b"".join(lines))
     begin = chance.randrange(len(content) - 600)
@@ -112,25 +112,25 @@ def zero_page(chance: random.Random, lines: Lines, others: Lines) -> bytes:
     return bytes(content)
 
 
-def cut_beginning(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def cut_beginning(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     return lines[chance.randrange(1, len(lines)) :]
 
 
-def mix_backups(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def mix_backups(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     """Join the first half of one backup and the second half of another, with the last line of either."""
     number = chance.randrange(1, EVENTS)
-    return [*lines[:number], *others[number:-1], chance.choice([lines, others])[-1]]
+    return [*lines[:number], *other_lines[number:-1], chance.choice([lines, other_lines])[-1]]
 
 
-def append_garbage(chance: random.Random, lines: Lines, others: Lines) -> Lines:
-    return [*lines, *chance.choice([others, lines, lines[-1:], [b"garbage\n"], [b"\0\0\0\0"], [b"{}"]])]
+def append_garbage(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
+    return [*lines, *chance.choice([other_lines, lines, lines[-1:], [b"garbage\n"], [b"\0\0\0\0"], [b"{}"]])]
 
 
-def replace_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+def replace_last_line(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
     position, chain = lines[-1].split(b'"')[-2].split(b":")
     wrong = chance.choice(
         [
-            others[-1],
+            other_lines[-1],
             lines[-1].replace(chain, chain[::-1]),
             lines[-1].replace(position, b"39"),
             lines[-1].replace(b'"end":40', b'"end":41'),
@@ -140,18 +140,18 @@ def replace_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lin
     return [*lines[:-1], wrong]
 
 
-def compress_and_cut(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def compress_and_cut(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     content = gzip.compress(b"".join(lines))
     return content[: chance.randrange(3, len(content) - 1)]
 
 
-def compress_with_garbage(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def compress_with_garbage(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     return gzip.compress(b"".join(lines)) + chance.choice(
-        [b"garbage", gzip.compress(b"".join(others)), b"\x1f\x8b\x08"]
+        [b"garbage", gzip.compress(b"".join(other_lines)), b"\x1f\x8b\x08"]
     )
 
 
-def compress_and_change(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+def compress_and_change(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     content = bytearray(gzip.compress(b"".join(lines)))
     # after the header, because only its beginning is checked
     content[chance.randrange(10, len(content))] ^= 1 << chance.randrange(8)
@@ -165,11 +165,11 @@ DAMAGES: list[Damage] = [
 ]  # fmt: skip
 
 
-def draw_damaged_backups(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]]:
+def draw_damaged_backups(count: int, lines: Lines, other_lines: Lines) -> Iterator[tuple[str, bytes]]:
     """Yield `count` damaged backups, of each kind in turn."""
     for number in range(count):
         damage = DAMAGES[number % len(DAMAGES)]
-        damaged = damage(random.Random(number), list(lines), list(others))
+        damaged = damage(random.Random(number), list(lines), list(other_lines))
         content = damaged if isinstance(damaged, bytes) else b"".join(damaged)
         assert content != b"".join(lines)
         yield f"{damage.__name__} {number}", content

@@ -67,16 +67,16 @@ def test_damaged_object(
     path = sorted(find_objects_folder(rebuilding.objects).glob(f"{kind}*"))[0]
     how(path, at)
     if kind != "out-":  # or nobody would read it
-        for other in find_objects_folder(rebuilding.objects).glob("out-*"):
-            other.unlink()
+        for output in find_objects_folder(rebuilding.objects).glob("out-*"):
+            output.unlink()
     ended = rebuilding.run(cluster.address)
     assert ended.exit_code == 0
     assert read_stored_rows(rebuilding.url) == rebuilding.expected.rows
-    told = [line for line in ended.stderr.splitlines() if path.name in line]
-    assert told == ended.stderr.splitlines()
+    warnings = [line for line in ended.stderr.splitlines() if path.name in line]
+    assert warnings == ended.stderr.splitlines()
     if digest_objects(rebuilding.objects) != rebuilding.expected.objects:
         # only what was not read can have gone unnoticed, until all is read
-        assert told == []
+        assert warnings == []
         assert kind.startswith("segment-")
         with use_small_pieces(rebuilding.expected.games):
             checked = ratings("segments", "check", "--segments", rebuilding.objects, db=rebuilding.url)
@@ -89,15 +89,15 @@ def test_object_of_another_ledger(
     cluster: LocalCluster, rebuilding: Rebuilding, ratings: Callable[..., Any], tmp_path: Path
 ) -> None:
     """What is whole, but another ledger's or another range's under the name, is named and made again."""
-    other = f"sqlite:///{tmp_path / 'other.db'}"
-    create_many_ladders(ratings, other, rebuilding.expected.games)
+    other_url = f"sqlite:///{tmp_path / 'other.db'}"
+    create_many_ladders(ratings, other_url, rebuilding.expected.games)
     with use_small_pieces(rebuilding.expected.games):
-        sealing = ratings("segments", "seal", "--on", "processes:1", "--segments", tmp_path / "others", db=other)
+        sealing = ratings("segments", "seal", "--on", "processes:1", "--segments", tmp_path / "others", db=other_url)
     assert sealing.exit_code == 0
     assert rebuilding.is_right(rebuilding.run(cluster.address))
-    mine, others = find_objects_folder(rebuilding.objects), find_objects_folder(tmp_path / "others")
+    mine, other_objects = find_objects_folder(rebuilding.objects), find_objects_folder(tmp_path / "others")
     for kind in ("segment-0-", "numbers-0-"):
-        (wrong,), (right,) = others.glob(f"{kind}*"), mine.glob(f"{kind}*")
+        (wrong,), (right,) = other_objects.glob(f"{kind}*"), mine.glob(f"{kind}*")
         for foreign in (wrong, next(iter(mine.glob(kind.replace("0", str(rebuilding.expected.games // 4)) + "*")))):
             right.write_bytes(foreign.read_bytes())
             for out in mine.glob("out-*"):

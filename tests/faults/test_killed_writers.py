@@ -25,7 +25,7 @@ EVENTS_BETWEEN_KILLS = 24
 BATCH_EVENTS_MAX = 8
 
 
-def batch(writer: int, number: int) -> list[Draft]:
+def build_batch(writer: int, number: int) -> list[Draft]:
     """The batch of that number of a writer, always the same."""
     return [
         build_numbered_game(f"{writer}-{number}-{place}")
@@ -37,23 +37,23 @@ def commit_batches(url: str, writer: int, number: int, acknowledge: int) -> None
     """Append batch after batch; tell of each that is committed: writer, number, `position:hash` of each record."""
     ledger = open_ledger(url)
     while True:
-        done = append(ledger, batch(writer, number), by="test", clock=clock.now)
+        done = append(ledger, build_batch(writer, number), by="test", clock=clock.now)
         assert not done.refused
         # nothing is appended when the writer before was killed between its commit and its acknowledgement
         with ledger.reading() as connection:
             pages = list(read_records(connection, done.head.position - done.appended, done.head.position))
-        told = (f"{position}:{sha256(record.encode()).hexdigest()}" for page in pages for position, record in page)
-        os.write(acknowledge, f"{writer} {number} {' '.join(told)}\n".encode())
+        digests = (f"{position}:{sha256(record.encode()).hexdigest()}" for page in pages for position, record in page)
+        os.write(acknowledge, f"{writer} {number} {' '.join(digests)}\n".encode())
         number += 1
 
 
 @contextmanager
-def pipe_of_lines() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
+def open_line_pipe() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
     """The writing end of a pipe, and a function that waits so many seconds for lines and gives them."""
     reading, writing = os.pipe()
     rest = b""
 
-    def lines(seconds: float) -> list[str]:
+    def read_lines(seconds: float) -> list[str]:
         nonlocal rest
         while select.select([reading], [], [], seconds)[0]:
             rest += os.read(reading, 65_536)
@@ -62,7 +62,7 @@ def pipe_of_lines() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
         return [line.decode() for line in whole]
 
     try:
-        yield writing, lines
+        yield writing, read_lines
     finally:
         os.close(reading)
         os.close(writing)
@@ -73,16 +73,16 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
     acknowledged: dict[int, str] = {}
     following = [0] * WRITERS
 
-    def note(lines: list[str]) -> int:
-        for line in lines:
-            writer, number, *told = line.split()
+    def note(read_lines: list[str]) -> int:
+        for line in read_lines:
+            writer, number, *entries = line.split()
             following[int(writer)] = int(number) + 1
-            for position, digest in (entry.split(":") for entry in told):
+            for position, digest in (entry.split(":") for entry in entries):
                 assert int(position) not in acknowledged, "two writers were given one position"
                 acknowledged[int(position)] = digest
-        return sum(line.count(":") for line in lines)
+        return sum(line.count(":") for line in read_lines)
 
-    with pipe_of_lines() as (acknowledge, lines):
+    with open_line_pipe() as (acknowledge, read_lines):
         for _ in range(kills // WRITERS):
             children = [
                 fork_child(commit_batches, url, writer, following[writer], acknowledge) for writer in range(WRITERS)
@@ -91,7 +91,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
             events_in, end = 0, time.monotonic() + 60
             try:
                 while events_in < EVENTS_BETWEEN_KILLS and time.monotonic() < end:
-                    events_in += note(lines(1))
+                    events_in += note(read_lines(1))
             finally:
                 for child in children:
                     # the others go on while one is dead
@@ -100,7 +100,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
                 ended = wait_for_exits(children)
             assert ended == [-signal.SIGKILL] * WRITERS
             assert events_in >= EVENTS_BETWEEN_KILLS, "the writers do not get on"
-            note(lines(0))
+            note(read_lines(0))
     return acknowledged, following
 
 
@@ -121,10 +121,10 @@ def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) ->
     # a batch that nobody acknowledged is there whole or not at all, and of each writer it can only be the last
     for writer, number in enumerate(following):
         for whole in range(number):
-            assert {draft.event_id for draft in batch(writer, whole)} <= set(ids)
-        assert len({draft.event_id in ids for draft in batch(writer, number)}) == 1
-    expected = sum(len(batch(writer, number)) for writer in range(WRITERS) for number in range(following[writer]))
-    extra = sum(len(batch(w, n)) for w, n in enumerate(following) if batch(w, n)[0].event_id in ids)
+            assert {draft.event_id for draft in build_batch(writer, whole)} <= set(ids)
+        assert len({draft.event_id in ids for draft in build_batch(writer, number)}) == 1
+    expected = sum(len(build_batch(writer, number)) for writer in range(WRITERS) for number in range(following[writer]))
+    extra = sum(len(build_batch(w, n)) for w, n in enumerate(following) if build_batch(w, n)[0].event_id in ids)
     assert len(ids) == expected + extra
 
 

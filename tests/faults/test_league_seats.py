@@ -18,7 +18,7 @@ Ratings = Callable[..., Any]
 SEATS = 8
 
 
-def evening(player: str, number: int) -> str:
+def format_evening(player: str, number: int) -> str:
     """A game that somebody finished."""
     participants = [{"player": player, "place": 1}, {"player": f"{player}'s guest", "place": 2}]
     data = {"game_id": f"{player}-{number}", "game": "gonzaga", "participants": participants}
@@ -28,7 +28,7 @@ def evening(player: str, number: int) -> str:
 def with_league(ratings: Ratings, url: str, players: int) -> None:
     """Make a ledger with a league that nobody has joined and so many players who may join it: p0, p1 and so on."""
     make_ruled_ledger(ratings, url)
-    games = [evening(f"p{player}", number) for player in range(players) for number in range(1, 6)]
+    games = [format_evening(f"p{player}", number) for player in range(players) for number in range(1, 6)]
     assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
     create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
     assert ratings(*create, db=url).exit_code == 0

@@ -33,14 +33,14 @@ def halfway(monkeypatch: pytest.MonkeyPatch, sent: Path) -> Callable[[Callable[[
     send = Connection._send  # type: ignore[attr-defined]
 
     def has(then: Callable[[], object]) -> None:
-        def half(connection: Any, content: memoryview, *rest: Any) -> None:
+        def send_half(connection: Any, content: memoryview, *rest: Any) -> None:
             if len(content) < LONG_BYTES:
                 return send(connection, content, *rest)
             send(connection, content[: LONG_BYTES // 2], *rest)
             sent.touch()
             return then()
 
-        monkeypatch.setattr(Connection, "_send", half)
+        monkeypatch.setattr(Connection, "_send", send_half)
 
     return has
 
@@ -49,21 +49,21 @@ def end_of(work: Callable[[Generator[bytes]], object], folder: Path) -> int:
     """The exit code of a process that reads a short message of two workers, and then does something with the rest, all
     of them long. Its pool's thread could keep this process from ending, too."""
 
-    def message(number: int) -> bytes:
+    def build_message(number: int) -> bytes:
         if number == 0:
             return b"short"
         wait_until((folder / "read").exists)
         return bytes(LONG_BYTES)
 
-    def timed() -> None:
+    def limit_time() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(PATIENCE_SECONDS)
-        with closing(run_forked(message, 4, cores=2)) as messages:
+        with closing(run_forked(build_message, 4, cores=2)) as messages:
             assert next(messages) == b"short"
             (folder / "read").touch()
             work(messages)
 
-    return wait_for_exits([fork_child(timed)])[0]
+    return wait_for_exits([fork_child(limit_time)])[0]
 
 
 def test_work_that_is_given_up_is_not_waited_for(halfway: Callable[..., None], sent: Path, tmp_path: Path) -> None:

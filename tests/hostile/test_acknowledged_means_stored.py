@@ -46,7 +46,7 @@ def record(ratings: Ratings, db: str, number: int) -> Any:
     return ratings("record", "-q", *game, "anna", "ben", db=db)
 
 
-def imported(ratings: Ratings, db: str, numbers: range) -> Any:
+def import_games(ratings: Ratings, db: str, numbers: range) -> Any:
     games = [
         {
             "type": "game.recorded",
@@ -92,13 +92,13 @@ def test_obstructed_append_is_refused(
     assert record(ratings, db, 1).exit_code == 0
     execute(db, POSTGRES[name] if name else SQLITE[kind])
     before = count(db)
-    told = record(ratings, db, 2)
-    assert (told.exit_code, told.stdout, count(db)) == (1, "", before), told
-    assert "run: ratings verify" in told.stderr
+    result = record(ratings, db, 2)
+    assert (result.exit_code, result.stdout, count(db)) == (1, "", before), result
+    assert "run: ratings verify" in result.stderr
     for numbers in (range(1), range(1, 6)):
-        told = imported(ratings, db, numbers)
-        assert (told.exit_code, count(db)) == (1, before), told
-        assert ("run: ratings verify" in told.stderr, "bug" in told.stderr) == (True, False)
+        result = import_games(ratings, db, numbers)
+        assert (result.exit_code, count(db)) == (1, before), result
+        assert ("run: ratings verify" in result.stderr, "bug" in result.stderr) == (True, False)
 
 
 @pytest.mark.slow
@@ -110,8 +110,8 @@ def test_setting_that_loses_data_is_named(how: str, ratings: Ratings, postgres_u
     assert record(ratings, postgres_url, 1).exit_code == 0
     execute(postgres_url, statement)
     before = count(postgres_url)
-    for told in (record(ratings, postgres_url, 2), imported(ratings, postgres_url, range(5))):
-        assert (told.exit_code, named in told.stderr) == (3, True), told
+    for result in (record(ratings, postgres_url, 2), import_games(ratings, postgres_url, range(5))):
+        assert (result.exit_code, named in result.stderr) == (3, True), result
     assert count(postgres_url) == before
 
 
@@ -119,6 +119,6 @@ def test_setting_that_loses_data_is_named(how: str, ratings: Ratings, postgres_u
 def test_unobstructed_append_stores_all(ratings: Ratings, db: str) -> None:
     """With nothing in the way, all events appended are stored and verify."""
     assert record(ratings, db, 2).exit_code == 0
-    assert imported(ratings, db, range(300)).exit_code == 0
+    assert import_games(ratings, db, range(300)).exit_code == 0
     assert count(db) == 304  # with the record of the import
     assert ratings("verify", db=db) == (0, "", "")

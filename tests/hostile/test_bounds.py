@@ -54,7 +54,7 @@ ENDLESS = {
 @pytest.mark.parametrize("what", ENDLESS)
 def test_endless_stream_is_refused(what: str, db: str) -> None:
     """A stream that never ends is refused promptly, whatever it repeats."""
-    start, again, told = ENDLESS[what]
+    start, again, message = ENDLESS[what]
     script = f"from ratings_ledger.cli.main import run_program; run_program(['--db', {db!r}, 'import', '-'])"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -67,8 +67,8 @@ def test_endless_stream_is_refused(what: str, db: str) -> None:
                 importing.stdin.write(again * (1_000_000 // len(again)))
         with suppress(BrokenPipeError):
             importing.stdin.close()
-        said = importing.stderr.read().decode()
-    assert (importing.returncode, told in said) == (1, True), said
+        errors = importing.stderr.read().decode()
+    assert (importing.returncode, message in errors) == (1, True), errors
 
 
 RULESETS = {
@@ -123,13 +123,13 @@ def test_restore_from_a_pipe_is_refused(db: str, tmp_path: Path, ratings: Rating
 def test_lack_of_memory_is_no_bug(db: str) -> None:
     """Running out of memory is not reported as a bug."""
 
-    def little() -> None:
+    def limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (180_000_000, 180_000_000))
 
     text = "x = 1\n" * 20_000_000
     script = f"from ratings_ledger.cli.main import run_program; run_program(['--db', {db!r}, 'import', '-'])"
     process = subprocess.run(
-        [sys.executable, "-c", script], input=text, preexec_fn=little, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], input=text, preexec_fn=limit_memory, capture_output=True, text=True, check=False
     )
     assert "bug" not in process.stderr
     assert "Traceback" not in process.stderr

@@ -42,8 +42,8 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     result = ratings("import", "-", "--by", "=cmd", db=url, input="\n".join(map(json.dumps, lines)))
     assert result.exit_code == 0, result.stderr
     for number, reason in enumerate(("=cmd|' /C calc'!A0", "@SUM(1)")):
-        said = (PLAYERS[0], "--reason", reason, "--", str(-number - 1))
-        assert ratings("adjust", ALL, *said, db=url).exit_code == 0
+        arguments = (PLAYERS[0], "--reason", reason, "--", str(-number - 1))
+        assert ratings("adjust", ALL, *arguments, db=url).exit_code == 0
     assert ratings("void", "g", "--reason", "-1+cmd", db=url).exit_code == 0
     assert ratings("publish", ALL, db=url).exit_code == 0
 
@@ -51,18 +51,18 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
-def with_csv(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+def list_csv_commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
     """Every command that writes CSV, by the words that call it."""
-    found = []
+    commands = []
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
         if isinstance(command, click.Group):
-            found += with_csv(command, *path, name)
+            commands += list_csv_commands(command, *path, name)
         elif command is not None and any(
-            isinstance(one.type, click.Choice) and "csv" in one.type.choices for one in command.params
+            isinstance(option.type, click.Choice) and "csv" in option.type.choices for option in command.params
         ):
-            found.append((*path, name))
-    return found
+            commands.append((*path, name))
+    return commands
 
 
 ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -80,7 +80,7 @@ OTHERS = {("league", "show"), ("league", "table"), ("league", "unmet"), ("clock"
 
 def test_every_csv_command_is_covered() -> None:
     """Every command that writes CSV is tested here, except those this ledger has no games for."""
-    assert set(with_csv(program)) == {*ARGUMENTS, *OTHERS}
+    assert set(list_csv_commands(program)) == {*ARGUMENTS, *OTHERS}
 
 
 @pytest.mark.parametrize("command", ARGUMENTS, ids=" ".join)

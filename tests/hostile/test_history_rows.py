@@ -49,7 +49,7 @@ DONE = {
 }  # fmt: skip
 
 
-def made(ratings: Ratings, url: str) -> None:
+def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(4):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")
@@ -60,18 +60,18 @@ def made(ratings: Ratings, url: str) -> None:
     assert ratings("verify", db=url) == (0, "", "")
 
 
-pytestmark = pytest.mark.ledger(make=made)
+pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("what", DONE)
 def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> None:
     """`verify` names any changed, missing or extra history row, and `rebuild --check` repairs it."""
-    statement, told = DONE[what]
+    statement, message = DONE[what]
     run_statements(db, statement)
-    found = list_findings(ratings, db)
-    assert found
-    assert all(one.startswith("standings: ") and told in one for one in found), found
+    findings = list_findings(ratings, db)
+    assert findings
+    assert all(finding.startswith("standings: ") and message in finding for finding in findings), findings
     assert ratings("rebuild", "--check", db=db).exit_code == 0
     assert list_findings(ratings, db) == []
 
@@ -95,9 +95,9 @@ def test_wrongly_typed_history_is_a_finding(statement: str, tmp_path: Any, ratin
         assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
     assert ratings("rebuild", "--history", db=db).exit_code == 0
     run_statements(db, statement)
-    found = list_findings(ratings, db)
-    assert found
-    assert all(one.startswith("standings: ") for one in found), found
+    findings = list_findings(ratings, db)
+    assert findings
+    assert all(finding.startswith("standings: ") for finding in findings), findings
 
 
 def test_verify_output_is_safe_for_terminals(db: str, ratings: Ratings) -> None:
@@ -137,14 +137,14 @@ def test_upgrade_extends_rights_to_the_history(store: str) -> None:
     with psycopg.connect(store, autocommit=True) as connection:
         rights = "SELECT has_table_privilege(%s, %s, %s)"
         tables = ("live_history", "history_parts", "history_changes", "history_games", "history_participants")
-        found = {
+        findings = {
             (right, connection.execute(rights, (role, table, right)).fetchone())
             for table in tables
             for right in ("SELECT", "INSERT", "DELETE", "UPDATE", "TRUNCATE")
         }
         connection.execute(f"DROP OWNED BY {quoted}")
         connection.execute(f"DROP ROLE {quoted}")
-    assert found == {
+    assert findings == {
         ("SELECT", (True,)),
         ("INSERT", (True,)),
         ("DELETE", (True,)),

@@ -29,7 +29,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("record", "-q", "--game-id", "g-0", *GAME, db=url).exit_code == 0
 
 
-def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tuple[int, str, str]:
+def run_interrupted(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tuple[int, str, str]:
     """The exit code and output of a command that gets a signal so long after it began."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
@@ -46,7 +46,7 @@ def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tup
     return process.returncode, out, err
 
 
-def before_ours(err: str) -> bool:
+def is_before_program(err: str) -> bool:
     """Whether a traceback is of Python's own beginning, which no program can help: nothing of ours ran yet."""
     ours = re.findall(rf'File "{re.escape(str(ROOT))}/(?!\.venv/)([^"]+)", line \d+, in (\S+)', err)
     return {*ours} <= STARTING
@@ -71,14 +71,14 @@ def test_interrupt_leaves_no_traceback(
     db = copied(make_ledger)
     for number in range(TIMES if at_length else 1):
         for after_ms in LONG_MS if at_length else SHORT_MS:
-            code, _, err = struck(db, COMMANDS[command], signal.SIGINT, after_ms + number)
-            if "Traceback" in err and before_ours(err):
+            code, _, err = run_interrupted(db, COMMANDS[command], signal.SIGINT, after_ms + number)
+            if "Traceback" in err and is_before_program(err):
                 continue
             assert "Traceback" not in err, (after_ms, err)
             assert "bug" not in err
             assert code in (0, 130, -signal.SIGINT), (after_ms, code, err)
-            told = [line for line in err.splitlines() if line and not line.startswith('{"reason": "interrupted"')]
-            assert code == 0 or told in ([], ["ratings: interrupted"]), err
+            messages = [line for line in err.splitlines() if line and not line.startswith('{"reason": "interrupted"')]
+            assert code == 0 or messages in ([], ["ratings: interrupted"]), err
             if command == "record" and code == 0:
                 assert "new" in ratings("games", "--format", "json", db=db).stdout
     assert ratings("verify", db=db) == (0, "", "")
@@ -91,7 +91,7 @@ def test_terminated_command_is_silent(command: str, copied_file: Callable[..., s
     """A command that is terminated prints nothing on stderr."""
     db = copied_file(make_ledger)
     for after_ms in LONG_MS if at_length else SHORT_MS[:2]:
-        code, _, err = struck(db, COMMANDS[command], signal.SIGTERM, after_ms)
+        code, _, err = run_interrupted(db, COMMANDS[command], signal.SIGTERM, after_ms)
         assert code in (0, 143, -signal.SIGTERM), (after_ms, code, err)
         assert err == ""
 

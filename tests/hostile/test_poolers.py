@@ -39,7 +39,7 @@ COMMANDS = [
 
 
 @contextmanager
-def pooled(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
+def run_pooler(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
     """The URL of a database through a PgBouncer that pools in some way and has so many connections to the server."""
     url = make_url(direct)
     host = str(url.query.get("host") or url.host)
@@ -59,19 +59,19 @@ def pooled(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
         with subprocess.Popen(["pgbouncer", "-q", str(folder / "settings")], user=user) as process:
             try:
                 through = f"postgresql://{url.username}@/{url.database}?host={folder}&port=6432"
-                wait_until(lambda: answers(through))
+                wait_until(lambda: is_answering(through))
                 yield through
             finally:
                 process.terminate()
 
 
-def answers(url: str) -> bool:
+def is_answering(url: str) -> bool:
     with suppress(psycopg.OperationalError), psycopg.connect(url):
         return True
     return False
 
 
-def lines(numbers: range) -> str:
+def build_lines(numbers: range) -> str:
     return "\n".join(dump(build_game_event(number)) for number in numbers)
 
 
@@ -80,14 +80,14 @@ def test_session_pooling_changes_nothing(ratings: Ratings, postgres_url: str) ->
 
     This covers every main command, and imports of sizes that are appended in different ways.
     """
-    with pooled(postgres_url, "session") as db:
+    with run_pooler(postgres_url, "session") as db:
         for command in COMMANDS:
             result = ratings(*command, db=db)
             # the role of the tests may more than it should, which `doctor` says
             assert result.exit_code == 0 or command == ("doctor",), result
             assert "bug" not in result.stderr
         for numbers in (range(1), range(3), range(300)):
-            assert ratings("import", "-", db=db, input=lines(numbers)).exit_code == 0
+            assert ratings("import", "-", db=db, input=build_lines(numbers)).exit_code == 0
         assert ratings("rebuild", db=db).exit_code == 0
         assert ratings("verify", db=db) == (0, "", "")
         exported = ratings("export", "events", db=db)
@@ -100,7 +100,7 @@ def test_session_pooling_keeps_locks(ratings: Ratings, postgres_url: str, monkey
 
     A second rebuild while the first promotes, and a record while the table is locked, both report it.
     """
-    with pooled(postgres_url, "session") as db:
+    with run_pooler(postgres_url, "session") as db:
         assert ratings("init", "--for", "chess", db=db).exit_code == 0
         second_results: list[Any] = []
         act_before_promotion(monkeypatch, lambda: second_results.append(ratings("rebuild", db=db)))
@@ -119,7 +119,7 @@ def test_pooling_without_sessions_is_refused(
 ) -> None:
     """A pooler that keeps no session is refused by every command, and nothing is changed."""
     set_thresholds(monkeypatch, notify_seconds=1)
-    with pooled(postgres_url, mode) as db:
+    with run_pooler(postgres_url, mode) as db:
         for made in (False, True):
             if made:
                 assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
@@ -138,6 +138,6 @@ def test_single_pooled_connection_suffices(
     """A pooler that claims session mode is trusted when it has only one connection to check it with."""
     set_thresholds(monkeypatch, notify_seconds=1)
     assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
-    with pooled(postgres_url, "session", connections=1) as db:
+    with run_pooler(postgres_url, "session", connections=1) as db:
         result = ratings("status", db=db)
         assert (result.exit_code, result.stderr) == (0, ""), result

@@ -33,7 +33,7 @@ TURNED = UNSEEN + "\u061c\u200e\u200f\u202a\u202e\u2066\u2069\n\t"
 ANYTHING = TURNED + "\x1b[2J\x1b]0;x\x07\r\b\x00\x7f\x80\x9b31m\x9d"
 
 
-def hidden(output: str) -> set[str]:
+def find_hidden_characters(output: str) -> set[str]:
     """The characters of an output that are none to see, but for spaces and ends of lines."""
     return {c for c in output if not (c.isprintable() or c in "\n\t" or category(c) == "Zs")}
 
@@ -155,7 +155,7 @@ def test_no_command_prints_hidden_characters(
     succeeded = 0
     for form in (None, *FORMS):
         result = ratings(*command, *(() if form is None else ("--format", form)), db=db)
-        assert hidden(result.stdout + result.stderr) == set(), (form, result)
+        assert find_hidden_characters(result.stdout + result.stderr) == set(), (form, result)
         assert "bug" not in result.stderr
         succeeded += result.exit_code == 0
     # the role of the tests may more than it should, which `doctor` says
@@ -198,9 +198,9 @@ def test_terminal_gets_no_hidden_characters(
     command: tuple[str, ...], form: str, copied_file: Callable[..., str]
 ) -> None:
     """CSV and JSON printed to a terminal contain no hidden characters raw."""
-    _, seen = run_on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
-    assert hidden(seen.replace("\r\n", "\n")) == set()
-    assert "\\u200b" in seen
+    _, screen = run_on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
+    assert find_hidden_characters(screen.replace("\r\n", "\n")) == set()
+    assert "\\u200b" in screen
 
 
 FILES = {
@@ -224,10 +224,10 @@ def test_hostile_file_is_not_printed_raw(
     for more in ((), ("--format", "json"), ("--keep-going",), ("--restore",)):
         result = ratings("import", file, *more, db=db)
         assert result.exit_code in (1, 2, 3), result
-        assert hidden(result.stdout + result.stderr) == set(), result
+        assert find_hidden_characters(result.stdout + result.stderr) == set(), result
         assert "bug" not in result.stderr
     for path in tmp_path.glob("*.rejects.jsonl"):
-        assert hidden(path.read_text("utf-8")) == set()
+        assert find_hidden_characters(path.read_text("utf-8")) == set()
 
 
 TOML = {
@@ -249,7 +249,7 @@ def test_hostile_ruleset_is_not_printed_raw(what: str, tmp_path: Path, ratings: 
     for command in (("rules", "check"), ("rules", "publish"), ("whatif",)):
         result = ratings(*command, file, db=db)
         assert result.exit_code in (1, 2), result
-        assert hidden(result.stdout + result.stderr) == set(), result
+        assert find_hidden_characters(result.stdout + result.stderr) == set(), result
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_hostile_ledger_name_is_not_printed(
     result = ratings("status", db=url if how == "--db" else None)
     assert result.exit_code in (2, 3), result
     assert result.stderr
-    assert hidden(result.stdout + result.stderr) == set(), result
+    assert find_hidden_characters(result.stdout + result.stderr) == set(), result
 
 
 @pytest.mark.slow
@@ -295,7 +295,7 @@ def test_hostile_settings_are_not_printed_raw(
             check=False,
             env={**os.environ, **settings},
         )
-        assert hidden((process.stdout + process.stderr).decode()) == set(), process
+        assert find_hidden_characters((process.stdout + process.stderr).decode()) == set(), process
         assert b"Traceback" not in process.stderr
 
 
@@ -318,6 +318,6 @@ def test_escaped_json_parses_the_same(at_length: bool) -> None:
         text = "".join(map(chr, range(block << 10, (block + 1) << 10)))
         written = escape_unprintable(json.dumps(text, ensure_ascii=False), halves=True)
         assert json.loads(written) == text
-        assert hidden(written) == set()
-        assert hidden(escape_unprintable(text)) == hidden(quote(text)) == set()
+        assert find_hidden_characters(written) == set()
+        assert find_hidden_characters(escape_unprintable(text)) == find_hidden_characters(quote(text)) == set()
         assert {c for c in text if c.isalpha()} <= set(written)

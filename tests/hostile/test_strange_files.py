@@ -13,8 +13,8 @@ READ_BACK = {"trusted_schema": 0, "cell_size_check": 1}
 def test_files_open_with_protective_settings(copied_file: Callable[..., str]) -> None:
     """Every file is opened with the settings that protect against strangers' files."""
     with open_for_reading(copied_file(make_empty_ledger)) as connection:
-        found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in READ_BACK}
-        assert found == READ_BACK
+        settings = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in READ_BACK}
+        assert settings == READ_BACK
 
 
 @pytest.mark.skipif(not hasattr(sqlite3.Connection, "setconfig"), reason="this Python cannot set it")

@@ -29,10 +29,10 @@ class Case(NamedTuple):
 def sheet(*rows: list[Any], name: str = "results.xlsx", **case_members: Any) -> Case:
     """Return a case of an .xlsx file with these rows."""
     xlsx_options = {option: case_members.pop(option) for option in XLSX_OPTIONS if option in case_members}
-    others = xlsx_options.pop("others", ())
+    other_sheets = xlsx_options.pop("others", ())
     if "name_of_sheet" in xlsx_options:
         xlsx_options["name"] = xlsx_options.pop("name_of_sheet")
-    return Case(xlsx([*rows], *others, **xlsx_options), name=name, **case_members)
+    return Case(xlsx([*rows], *other_sheets, **xlsx_options), name=name, **case_members)
 
 
 def csv(text: str, encoding: str = "utf-8", **case_members: Any) -> Case:

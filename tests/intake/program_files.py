@@ -11,7 +11,7 @@ def pgn(text: str, encoding: str = "utf-8", **case_members: object) -> Case:
 
 
 def format_tags(
-    white: str = "anna", black: str = "ben", result: str = "1-0", date: str = "2024.11.22", **others: str
+    white: str = "anna", black: str = "ben", result: str = "1-0", date: str = "2024.11.22", **other_tags: str
 ) -> str:
     """Return the tags of a game, without the blank line after them."""
     tags = {
@@ -22,7 +22,7 @@ def format_tags(
         "White": white,
         "Black": black,
         "Result": result,
-        **others,
+        **other_tags,
     }
     return "".join(f'[{name} "{value}"]\n' for name, value in tags.items())
 

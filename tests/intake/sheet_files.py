@@ -64,7 +64,7 @@ def _format_xlsx_cell(value: Any, place: str, epoch: datetime) -> str:
 
 def xlsx(
     rows: Sheet,
-    *others: tuple[str, str, Sheet],
+    *other_sheets: tuple[str, str, Sheet],
     name: str = "Results",
     merged: str = "",
     epoch: datetime = EPOCH,
@@ -73,7 +73,7 @@ def xlsx(
     hidden_columns: Collection[int] = (),
 ) -> bytes:
     """Return an .xlsx file: a sheet, which may have hidden rows and columns, and others as (name, state, rows)."""
-    sheets = [(name, "visible", rows), *others]
+    sheets = [(name, "visible", rows), *other_sheets]
     listed = "".join(
         f'<sheet name="{escape(title)}" sheetId="{number}" state="{state}" r:id="rId{number}"/>'
         for number, (title, state, _) in enumerate(sheets, 1)

@@ -31,7 +31,7 @@ def write_events(season: str) -> str:
     for game in SEASONS[season]:
         scores = game.scores if isinstance(game, Round) else dict(zip(game[1:3], game.scores, strict=True))
         seats = [
-            {"player": name, "place": 1 + sum(other > score for other in scores.values())}
+            {"player": name, "place": 1 + sum(other_score > score for other_score in scores.values())}
             for name, score in scores.items()
         ]
         days.append(game.day.isoformat())
@@ -50,7 +50,10 @@ def read_results(url: str) -> tuple[list[Any], dict[str, str]]:
         for row in view.games().rows:
             seats = row.data["participants"]
             places = [
-                seat.get("place", 1 + sum(int(other.get("score", 0)) > int(seat.get("score", 0)) for other in seats))
+                seat.get(
+                    "place",
+                    1 + sum(int(other_seat.get("score", 0)) > int(seat.get("score", 0)) for other_seat in seats),
+                )
                 for seat in seats
             ]
             player_places = sorted(zip((seat["player"] for seat in seats), places, strict=True))

@@ -37,9 +37,9 @@ SHORT, LONG = 60, 10_000
 # one in this many files is also imported by a new process
 FILES_PER_NEW_PROCESS = 100
 OUTCOMES: Counter[str] = Counter()
-BYTE_DAMAGE_NAMES = {made.__name__ for made in BYTE_DAMAGES}
+BYTE_DAMAGE_NAMES = {damage_function.__name__ for damage_function in BYTE_DAMAGES}
 # outcomes that must have occurred in the end: each damage, and rejections with many codes
-REQUIRED_OUTCOMES = BYTE_DAMAGE_NAMES | {f"gzip {made.__name__}" for made in BYTE_DAMAGES} | {
+REQUIRED_OUTCOMES = BYTE_DAMAGE_NAMES | {f"gzip {damage_function.__name__}" for damage_function in BYTE_DAMAGES} | {
     f"a part bad XML: {how}" for how in XML_DAMAGES
 } | {f"a part {what}" for what in ("missing", "twice", "renamed", "empty", "in another's place")} | {
     f"a table: {what}" for what in (*TABLE_DAMAGES, "other separators", "another encoding", "rows cut off")
@@ -98,7 +98,7 @@ def check_outcome(result: Any, events_before: int, events_after: int) -> None:
         assert rejection["code"] in CODES
         assert len(rejection["message"]) > 10
         assert rejection["file"]
-    OUTCOMES.update({"refused", *(one["code"] for one in summary["rejected"])})
+    OUTCOMES.update({"refused", *(refused_game["code"] for refused_game in summary["rejected"])})
 
 
 def import_in_new_process(db: Path, file: Path, *options: str) -> tuple[int, Any]:

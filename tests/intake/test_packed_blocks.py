@@ -121,14 +121,14 @@ def test_read_events_are_freed_early(process_items: Callable[..., Any]) -> None:
     references: list[ref[WeaklyReferencedEvent]] = []
     alive_counts = list[int]()
 
-    def games() -> Iterator[Item]:
+    def yield_games() -> Iterator[Item]:
         for number in range(20):
             alive_counts.append(sum(reference() is not None for reference in references))
             read = WeaklyReferencedEvent({**GAME, "data": {**GAME["data"], "game_id": f"g {number}"}})
             references.append(ref(read))
             yield build_item(read, None)
 
-    assert len([*process_items(games(), False)]) == 1
+    assert len([*process_items(yield_games(), False)]) == 1
     assert max(alive_counts) <= 2
 
 

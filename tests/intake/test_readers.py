@@ -183,7 +183,7 @@ def test_interrupt_in_a_reader_ends_the_import(
 ) -> None:
     """Ctrl-C while a reader works ends the import with the exit code 130."""
 
-    def raise_interrupt(*given: Any) -> Any:
+    def raise_interrupt(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
     class InterruptedReader(DocumentedReader):

@@ -117,11 +117,11 @@ def test_random_backups_follow_the_policy(policy: str, at_length: bool) -> None:
     for seed in range(2_000 if at_length else 200):
         backups = list(draw_backups(random.Random(seed)))
         expired_ids = [id(backup) for backup in select_expired(backups, parse_policy(policy))]
-        kept = {number for number, backup in enumerate(backups) if id(backup) not in expired_ids}
-        assert kept == find_kept_naively(backups, policy), seed
-        assert len(backups) - 1 in kept
+        kept_numbers = {number for number, backup in enumerate(backups) if id(backup) not in expired_ids}
+        assert kept_numbers == find_kept_naively(backups, policy), seed
+        assert len(backups) - 1 in kept_numbers
         # applying the policy again drops no more backups
-        assert select_expired([backups[number] for number in sorted(kept)], parse_policy(policy)) == [], seed
+        assert select_expired([backups[number] for number in sorted(kept_numbers)], parse_policy(policy)) == [], seed
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_names_that_look_different_are_not_close(left: str, right: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "odd"),
+    ("name", "other_name", "odd"),
     [
         ("mіra", "mira", ["U+0456"]),
         ("mira", "mіra", []),
@@ -59,6 +59,6 @@ def test_names_that_look_different_are_not_close(left: str, right: str) -> None:
         ("Johana", "Johanna", []),
     ],
 )
-def test_odd_characters_are_listed(name: str, other: str, odd: list[str]) -> None:
+def test_odd_characters_are_listed(name: str, other_name: str, odd: list[str]) -> None:
     """The characters that look like those of the other name are listed, and accents are not."""
-    assert list_odd_characters(name, other) == odd
+    assert list_odd_characters(name, other_name) == odd

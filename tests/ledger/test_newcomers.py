@@ -146,7 +146,7 @@ def test_close_names_match_naive_definition() -> None:
         for place, name in enumerate(new):
             if close_names := [candidate for candidate in [*known, *new[:place]] if are_naively_close(name, candidate)]:
                 expected[name] = sorted(close_names)
-        assert {name: sorted(others) for name, others in find_close_names(new, known)} == expected
+        assert {name: sorted(known_names) for name, known_names in find_close_names(new, known)} == expected
         for name, close_names in expected.items():
             same_letters = sorted(strip_name(name)) == sorted(strip_name(close_names[0]))
             kind = (

@@ -100,18 +100,18 @@ def normalise_by_model(kind: str, game: dict[str, Any]) -> dict[str, Any]:
 def test_fast_path_matches_model(kind: str, at_length: bool) -> None:
     """The fast path normalises or refuses any game exactly as the model does."""
     chance = random.Random(kind)
-    taken, games = 0, 4_000 if at_length else 900
+    fast_count, games = 0, 4_000 if at_length else 900
     for _ in range(games):
         game = change_game(chance, GAMES[kind])
-        normalised = normalise_or_errors(lambda given: normalise_data(GAME_TYPES[kind].model, given), game)
+        normalised = normalise_or_errors(lambda data: normalise_data(GAME_TYPES[kind].model, data), game)
         assert repr(normalised) == repr(
-            normalise_or_errors(lambda given: sort_members(normalise_by_model(kind, given)), game)
+            normalise_or_errors(lambda data: sort_members(normalise_by_model(kind, data)), game)
         )
         # half a surrogate pair is refused before
         if isinstance(normalised, dict) and "\\ud800" not in repr(normalised):
             assert dump_in_order(normalised) == dump(normalise_by_model(kind, game))
-            taken += 1
-    assert taken > games / 4
+            fast_count += 1
+    assert fast_count > games / 4
 
 
 def sort_members(value: Any) -> Any:

@@ -68,12 +68,12 @@ def test_nulls_are_absent() -> None:
 
 def test_substitute_sits_in_the_team_of_the_seat() -> None:
     """A substitute has the team of the seat, and the seat counts for one side."""
-    leaver, ben, *others = build_doubles(status="abandoned")
+    leaver, ben, *opponents = build_doubles(status="abandoned")
     eva = {"player": "eva", "team": 1, "place": 1, "score": 6, "status": "substitute", "replaces": "anna"}
-    game = build_game_data(leaver, ben, eva, *others)
+    game = build_game_data(leaver, ben, eva, *opponents)
     assert number_sides(normalise(game)) == [0, 0, 0, 1, 1]
     with pytest.raises(Refused, match="share a seat, but not the team") as refused:
-        normalise(build_game_data(leaver, ben, eva | {"team": "reds"}, *others))
+        normalise(build_game_data(leaver, ben, eva | {"team": "reds"}, *opponents))
     assert refused.value.code == "seat-disagrees"
 
 

@@ -19,8 +19,8 @@ def prepare(params: Any) -> tuple[int, ...]:
     return (params.k, params.weight)
 
 
-def score_result(own: Sequence[int], other: Sequence[int], weight: int, k: int) -> int:
-    result = 1 if own[0] < other[0] else -1 if own[0] > other[0] else 0
+def score_result(own: Sequence[int], opponent: Sequence[int], weight: int, k: int) -> int:
+    result = 1 if own[0] < opponent[0] else -1 if own[0] > opponent[0] else 0
     return k * weight * result + 3 * own[2] + own[4] + max(own[3], 0)
 
 
@@ -52,8 +52,8 @@ def score_period(
         gained = 0
         for row in range(offsets[p], offsets[p + 1]):
             own = [column[row] for column in rows[2 : 2 + width]]
-            other = [column[row] for column in rows[2 + width :]]
-            gained += score_result(own, other, before[1][p], constants[0]) + (
+            opponent = [column[row] for column in rows[2 + width :]]
+            gained += score_result(own, opponent, before[1][p], constants[0]) + (
                 score_past(own) if row == offsets[p] else 0
             )
         after[0][p], after[1][p] = before[0][p] + gained, max(10, before[1][p] - 1)

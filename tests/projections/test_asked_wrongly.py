@@ -144,14 +144,14 @@ def test_staying_thread_has_its_own_connection(ledger: Any) -> None:
     """A query of another thread, while one thread stays in a view, has a connection of its own that stays open."""
     view, staying, leaving = ledger.at(), Barrier(2), Barrier(2)
 
-    def stay() -> None:
+    def hold_view() -> None:
         with view.hold_connection():
             view.standings(LADDER)
             staying.wait()
             staying.wait()
         leaving.wait()
 
-    thread = Thread(target=stay)
+    thread = Thread(target=hold_view)
     thread.start()
     staying.wait()
     with view.query(LADDER, lazily=True) as question:

@@ -46,7 +46,7 @@ class DrawnSeasons(NamedTuple):
     renames: list[tuple[str, str]]
     url: str
 
-    def up_to(self, race: Race) -> list[Race]:
+    def list_races_until(self, race: Race) -> list[Race]:
         """Return the races of a season up to this race."""
         return [earlier for earlier in self.races if earlier.season == race.season and earlier.round <= race.round]
 
@@ -77,7 +77,7 @@ def test_tables_after_every_round_agree_with_the_oracle(drawn: DrawnSeasons, tak
     with rl.open(drawn.url) as ledger:
         for race in drawn.races:
             rows = ledger.at(as_of=race.day).standings(f"{takes}/{race.season}").rows
-            expected = club_seasons.rank_clubs(drawn.up_to(race), takes, drawn.renames)
+            expected = club_seasons.rank_clubs(drawn.list_races_until(race), takes, drawn.renames)
             assert [(row.rank, row.player, row.points, row.games) for row in rows] == expected, race.game_id
 
 

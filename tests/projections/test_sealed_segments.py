@@ -128,13 +128,13 @@ def unused_objects(run_segments: Callable[[str], Any], tmp_path: Path) -> list[s
     assert run_segments("seal")[:2] == (0, ["sealed"] * 4)
     (place,) = (tmp_path / "sealed").iterdir()
     _, _, _, chain_hash, own_format = list_segment_files(tmp_path)[0].name.split("-")
-    other = "00" * 32  # sorts before the ledger's own hash
+    foreign_hash = "00" * 32  # sorts before the ledger's own hash
     old = [
-        f"numbers-0-20-{other}-{own_format}", f"numbers-0-20-{chain_hash}-00000000", "out-1", "out-2",
-        f"segment-0-20-{other}-{own_format}", f"segment-0-20-{chain_hash}-00000000",
-        f"segment-900-920-{other}-{own_format}",
+        f"numbers-0-20-{foreign_hash}-{own_format}", f"numbers-0-20-{chain_hash}-00000000", "out-1", "out-2",
+        f"segment-0-20-{foreign_hash}-{own_format}", f"segment-0-20-{chain_hash}-00000000",
+        f"segment-900-920-{foreign_hash}-{own_format}",
     ]  # fmt: skip
-    young = f"segment-20-40-{other}-{own_format}"
+    young = f"segment-20-40-{foreign_hash}-{own_format}"
     for name in (*old, young):
         (place / name).write_bytes(b"12345")
     for path in place.iterdir():

@@ -82,11 +82,11 @@ def look_around(ledger: rl.Ledger) -> None:
     prediction = view.predict("elo-catan/all", ["mira", "yusuf"])
     assert_type(prediction, rl.Prediction)
     assert_type([side.chance for side in prediction.sides], list[Fraction])
-    for one in view.every_standings():
-        if isinstance(one, rl.ReplayFailure):
-            assert_type(one.reason, str)
+    for result in view.every_standings():
+        if isinstance(result, rl.ReplayFailure):
+            assert_type(result.reason, str)
         else:
-            assert_type(one, rl.Standings)
+            assert_type(result, rl.Standings)
     assert_type(ledger.compare(view, ledger.published()), rl.Differences)
     assert_type(ledger.attribute("elo-catan/all", "mira", view, ledger.at()), rl.PointsAttributed)
     assert_type(ledger.simulate({"id": "elo-catan", "version": "2"}, view), rl.Simulation)

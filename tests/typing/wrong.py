@@ -33,7 +33,7 @@ with rl.open("ratings.db") as ledger:
     ledger.publish(5, by="mira")  # wrong: a number is no ruleset
     ledger.log(after="g-1")  # wrong: a position is a number
     ledger.follow(poll="1s")  # wrong: the option is `poll_seconds`
-    there = ledger.propose([], by="mira").commit().events[0].existed  # wrong: the member is `appended`
+    is_known = ledger.propose([], by="mira").commit().events[0].existed  # wrong: the member is `appended`
 rl.create("ratings.db", "Europe/Berlin")  # wrong: the zone is named
 rl.create("ratings.db", rulesets=[5])  # wrong: a number is no ruleset
 last = rl.create("ratings.db").heads  # wrong: the property is `head`

@@ -12,20 +12,20 @@ from ratings_ledger.web import addresses
 # what an id may hold: no control characters, no slash
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/="), min_size=1, max_size=64)
 LEGAL = re.compile(r"[a-z0-9~-]{1,120}")
-DEVICES = {"con", "prn", "aux", "nul", *(f"{one}{digit}" for one in ("com", "lpt") for digit in range(10))}
+DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))}
 
 
 @given(IDS)
 def test_segment_says_its_id(text: str) -> None:
     """A segment is a legal file name on every system, and gives the id back, unless it was cut."""
-    found = addresses.encode_segment(text)
-    assert LEGAL.fullmatch(found)
-    assert found not in DEVICES
-    cut = "~~" in found
+    segment = addresses.encode_segment(text)
+    assert LEGAL.fullmatch(segment)
+    assert segment not in DEVICES
+    cut = "~~" in segment
     event("cut" if cut else "whole")
-    assert addresses.decode_segment(found) == (None if cut else text)
-    assert addresses.is_truncated(found) == cut
-    assert addresses.resolve_truncated(found, ["another", text]) == text
+    assert addresses.decode_segment(segment) == (None if cut else text)
+    assert addresses.is_truncated(segment) == cut
+    assert addresses.resolve_truncated(segment, ["another", text]) == text
 
 
 @given(st.lists(IDS | st.sampled_from(sorted(DEVICES)), unique=True, min_size=2))
@@ -37,22 +37,22 @@ def test_no_two_ids_share_a_segment(texts: list[str]) -> None:
 @given(st.text(max_size=40))
 def test_only_segments_of_ids_are_read(text: str) -> None:
     """What is no segment of an id gives no id: there is one address for each."""
-    found = addresses.decode_segment(text)
-    assert found is None or addresses.encode_segment(found) == text
+    segment = addresses.decode_segment(text)
+    assert segment is None or addresses.encode_segment(segment) == text
 
 
-@pytest.mark.parametrize("found", ["~00", "a~0ab", "~7f", "~c2~85"])
-def test_no_id_has_control_characters(found: str) -> None:
+@pytest.mark.parametrize("segment", ["~00", "a~0ab", "~7f", "~c2~85"])
+def test_no_id_has_control_characters(segment: str) -> None:
     """What no id may hold is not asked about: PostgreSQL has no text with a NUL in it."""
-    assert addresses.decode_segment(found) is None
+    assert addresses.decode_segment(segment) is None
 
 
 def test_long_ids_that_begin_alike_differ() -> None:
     """Ids of 64 letters of other scripts, which differ in the last, keep apart."""
-    one, other = "Ж" * 64, "Ж" * 63 + "Ю"
+    left, right = "Ж" * 64, "Ж" * 63 + "Ю"
     assert category("Ж") == "Lu"
-    assert addresses.encode_segment(one) != addresses.encode_segment(other)
-    assert addresses.encode_segment(one).startswith("~d0~96")
+    assert addresses.encode_segment(left) != addresses.encode_segment(right)
+    assert addresses.encode_segment(left).startswith("~d0~96")
 
 
 PATHS = st.lists(st.sampled_from(["ladders", "elo", "all", "anna", "games", "g-1"]), max_size=4).map(tuple)

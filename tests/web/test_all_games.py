@@ -24,7 +24,7 @@ def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, head_us=0)
 
 
-def account(page: str) -> list[list[str]]:
+def read_account(page: str) -> list[list[str]]:
     """The rows of a page's account, as texts."""
     table = page.partition('<table class="account">')[2].partition("</table>")[0]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
@@ -44,7 +44,7 @@ def test_one_line_sums_earlier_games(pages: Application, url: str, ratings: Rati
     leads to all games, the last game, and the sum."""
     run_ok(ratings, *LATE, db=url)
     page = get(pages, BEN).text
-    _, opening, corrected, earlier, last, end = account(page)
+    _, opening, corrected, earlier, last, end = read_account(page)
     assert opening[1] == "As published"
     assert corrected[1].startswith("g-1: corrected")
     assert earlier[:2] == ["7 Mar 2025", "1 game until then"]
@@ -59,15 +59,15 @@ def test_one_line_sums_earlier_games(pages: Application, url: str, ratings: Rati
 def test_page_of_all_games_has_every_one(pages: Application, url: str, ratings: Ratings) -> None:
     """From the start on it has each game under its month, whose change is the sum of its games; as JSON the course."""
     run_ok(ratings, *LATE, db=url)
-    rows = account(get(pages, f"{BEN}/_games").text)[1:]
+    rows = read_account(get(pages, f"{BEN}/_games").text)[1:]
     course = json.loads(get(pages, f"{BEN}.json").text)["course"]
     assert json.loads(get(pages, f"{BEN}/_games.json").text)["rows"] == course
     assert get(pages, f"{BEN}/_games.csv").text == get(pages, f"{BEN}.csv").text
     games = [row[1].split()[0] for row in rows if len(row) == 4][1:-1]
-    assert games == [one["game_id"] for one in course] == ["g-1", "g-2", "g-3", "g-5", "g-6"]
+    assert games == [entry["game_id"] for entry in course] == ["g-1", "g-2", "g-3", "g-5", "g-6"]
     months = {row[0]: value(row[1]) for row in rows if len(row) == 3}
     assert [*months] == ["January 2025 · 2 games", "February 2025 · 1 game", "March 2025 · 2 games"]
-    january = sum(value(one["change_decimal"]) for one in course[:2])
+    january = sum(value(entry["change_decimal"]) for entry in course[:2])
     assert months["January 2025 · 2 games"] == pytest.approx(january, abs=0.01)
     assert value(rows[0][3]) + sum(months.values()) == pytest.approx(value(rows[-1][3]), abs=0.02)
 
@@ -97,10 +97,10 @@ def test_charts_lead_to_lines_of_earlier_games(url: str, ratings: Ratings, tmp_p
     run_ok(ratings, *LATE, db=url)
     files = write_site(url, tmp_path / "site", 1)
     name = f"players/ben/{LADDER}.html"
-    found = {urlsplit(urljoin(f"http://site/{name}", link)) for link in Links(files[name]).links if "#game-" in link}
-    assert {(target.path[1:], target.fragment) for target in found} == {
+    targets = {urlsplit(urljoin(f"http://site/{name}", link)) for link in Links(files[name]).links if "#game-" in link}
+    assert {(target.path[1:], target.fragment) for target in targets} == {
         (name, "game-g-6"),
         *((f"players/ben/{LADDER}/_games.html", f"game-g-{n}") for n in (1, 2, 3, 5)),
     }
-    for target in found:
+    for target in targets:
         assert target.fragment in Links(files[target.path[1:]]).ids

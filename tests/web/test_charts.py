@@ -374,10 +374,10 @@ def test_text_is_shown_as_it_is() -> None:
     names = ["Ben & <b>Jerry</b>", "a\u202eb"]
     chart = draw_steps([Series(name, [Point(1, Fraction(1), title=name, link=name)]) for name in names], **LABELS)
     for drawing in parse_drawings(chart):
-        seen = ["Ben & <b>Jerry</b>", "a\\u202eb"]
-        assert [text for text, *_ in measure_texts(drawing) if text in seen] == seen
-        assert list(find_titled_shapes(drawing)) == seen
-        assert [link.attrib["href"] for link in drawing.findall(".//a")] == seen
+        expected = ["Ben & <b>Jerry</b>", "a\\u202eb"]
+        assert [text for text, *_ in measure_texts(drawing) if text in expected] == expected
+        assert list(find_titled_shapes(drawing)) == expected
+        assert [link.attrib["href"] for link in drawing.findall(".//a")] == expected
 
 
 def test_long_names_are_cut_where_they_have_no_room() -> None:

@@ -86,11 +86,11 @@ def test_forms_alone(pages: Application) -> None:
 def test_players_beside_each_other(pages: Application) -> None:
     """Several players are one line each, once however they are named, with their points as on their own pages."""
     address = f"?ladder={LADDER}&player=anna&player=ben&player=anna"
-    page, told = get(pages, f"/compare/players{address}").text, get(pages, f"/compare/players.json{address}").text
-    output = json.loads(told)
-    assert [one["player"] for one in output] == ["anna", "ben"]
-    for one in output:
-        assert one == json.loads(get(pages, f"/players/{one['player']}/{LADDER}.json").text)
+    page, source = get(pages, f"/compare/players{address}").text, get(pages, f"/compare/players.json{address}").text
+    output = json.loads(source)
+    assert [player["player"] for player in output] == ["anna", "ben"]
+    for player in output:
+        assert player == json.loads(get(pages, f"/players/{player['player']}/{LADDER}.json").text)
     assert page.count('class="step"') >= 2 * 2 * 2  # by date and by games, wide and narrow, two lines
     assert get(pages, f"/compare/players.csv{address}").status == 404
 

@@ -51,10 +51,10 @@ def test_line_has_every_step(url: str) -> None:
 def test_what_was_published_is_where_the_list_is(url: str) -> None:
     """Given a list of February and a correction since, its points are at its end, or behind the games until then."""
     course = load_course(url, "anna")
-    (one,) = list_published_points(course, lambda value: f"published {value}")
-    assert one.x == datetime(2025, 2, 28, 22, 59, 59, 999999, UTC)
-    assert one.value != course[-1].after
-    by_games = build_points_line("anna", course, "games", lambda row: "", published=[one]).points
+    (published_point,) = list_published_points(course, lambda value: f"published {value}")
+    assert published_point.x == datetime(2025, 2, 28, 22, 59, 59, 999999, UTC)
+    assert published_point.value != course[-1].after
+    by_games = build_points_line("anna", course, "games", lambda row: "", published=[published_point]).points
     assert [point.x for point in by_games if point.kind == "published"] == [4]
 
 
@@ -106,13 +106,13 @@ def test_games_of_others_change_ranks_alone(pages: Application, url: str, rating
     for number in range(12):
         run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"late-{number}", "--at",
            f"2025-04-{number + 1:02d}T20:00Z", "美咲", "ben", db=url)  # fmt: skip
-        told = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
+        new_rows = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
         after = get(pages, f"/players/anna/{LADDER}/_ranks").body
-        assert (after == ranks) == (told == rows), number
-        met["same" if told == rows else "moved"] += 1
-        if told == rows:
+        assert (after == ranks) == (new_rows == rows), number
+        met["same" if new_rows == rows else "moved"] += 1
+        if new_rows == rows:
             assert get(pages, f"/players/anna/{LADDER}").body == points
-        rows, ranks, points = told, after, get(pages, f"/players/anna/{LADDER}").body
+        rows, ranks, points = new_rows, after, get(pages, f"/players/anna/{LADDER}").body
     assert met["same"] > 5
 
 

@@ -21,12 +21,12 @@ def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     be replayed. The name of the function.
     """
 
-    def fails(n: int, *arguments: Any) -> int | None:
+    def fail(n: int, *arguments: Any) -> int | None:
         if n == 4:
             raise ZeroDivisionError("of the rule")
         return None if request.param == "check" else load_built_in_rule("pairwise-elo/1").score(n, *arguments)
 
-    rule = load_built_in_rule("pairwise-elo/1")._replace(**{request.param: fails})
+    rule = load_built_in_rule("pairwise-elo/1")._replace(**{request.param: fail})
     substitute_rule(monkeypatch, rule)
     return str(request.param)
 

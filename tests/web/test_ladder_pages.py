@@ -23,13 +23,13 @@ def test_everybody_is_on_a_page(pages: Application, url: str) -> None:
     """Pages follow each other without gaps: together they have the rows of the standings, each with its links."""
     with ratings_ledger.open(url) as ledger:
         expected = ledger.at().standings(LADDER)
-    found = []
+    places = []
     for address in (f"/ladders/{LADDER}", f"/ladders/{LADDER}/_2", f"/ladders/{LADDER}/_3"):
         output = json.loads(get(pages, f"{address}.json").text)
         assert (output["digest"], output["players"]) == (expected.digest, PLAYERS)
-        found += [(row["rank"], row["player"]) for row in output["rows"]]
+        places += [(row["rank"], row["player"]) for row in output["rows"]]
         assert 'aria-label="Pages"' in get(pages, address).text
-    assert found == [(row.rank, row.player) for row in expected.rows]
+    assert places == [(row.rank, row.player) for row in expected.rows]
     assert 'href="all/_2"' in get(pages, f"/ladders/{LADDER}").text
     assert 'href="../all"' in get(pages, f"/ladders/{LADDER}/_2").text
 
@@ -56,10 +56,10 @@ def test_inactive_players_can_be_left_out(pages: Application, url: str) -> None:
         every = ledger.at().standings(LADDER)
     output = json.loads(get(pages, f"/ladders/{LADDER}.json?active_since=2025-02-21").text)
     rest = json.loads(get(pages, f"/ladders/{LADDER}/_2.json?active_since=2025-02-21").text)
-    found = [*output["rows"], *rest["rows"]]
-    absent = {row.player for row in every.rows} - {row["player"] for row in found}
+    active_rows = [*output["rows"], *rest["rows"]]
+    absent = {row.player for row in every.rows} - {row["player"] for row in active_rows}
     assert absent == {"Łukasz"}
-    assert [(row["player"], row["rank"]) for row in found] == [
+    assert [(row["player"], row["rank"]) for row in active_rows] == [
         (row.player, row.rank) for row in every.rows if row.player not in absent
     ]
     assert (output["digest"], output["players"]) == (every.digest, PLAYERS - 1)

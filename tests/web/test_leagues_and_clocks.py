@@ -17,7 +17,7 @@ Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
 
 
-def placed(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
+def format_placed_game(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
     """A game in the order of its places."""
     return format_game_line(game_id, *players, at=at, game=name, **members)
 
@@ -28,11 +28,11 @@ def tick(name: str, at: int, **members: Any) -> str:
     return format_line({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
 
 
-def made(ratings: Ratings, url: str) -> None:
+def make_ledger(ratings: Ratings, url: str) -> None:
     """A league of eight of which one game is played, and a game in which ben ran out of time."""
     run_ok(ratings, "init", db=url)
     active = [
-        placed(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
+        format_placed_game(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
         for number, player in enumerate(PLAYERS)
         for evening in range(1, 6)
     ]
@@ -43,7 +43,7 @@ def made(ratings: Ratings, url: str) -> None:
         *silence,
         tick("heartbeat", 130_000, player="anna"),
     ]
-    timed = placed("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
+    timed = format_placed_game("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
     result = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*active, *clock, timed]))
     assert result.exit_code == 0, result
     at = ("--at", "2026-02-02T12:00Z")
@@ -51,14 +51,14 @@ def made(ratings: Ratings, url: str) -> None:
     for player in PLAYERS:
         run_ok(ratings, "league", "join", "L 1", player, "--seed", "2026", *at, db=url)
     first = json.loads(run_ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)["games"][0]
-    played = placed(first["game_id"], "cartagena", "2026-02-05T20:00:00Z", *first["seats"], league="L 1")
+    played = format_placed_game(first["game_id"], "cartagena", "2026-02-05T20:00:00Z", *first["seats"], league="L 1")
     assert ratings("import", "-", db=url, input=played).exit_code == 0
 
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
     """That ledger, in each kind of store."""
-    return copied(made)
+    return copied(make_ledger)
 
 
 @pytest.fixture

@@ -156,16 +156,20 @@ def test_page_of_a_correction_agrees_with_diff(pages: Application, url: str, rat
     assert {(row["ladder"], row["player"]): row["change"] for row in change_page["rows"]} == expected_changes
     assert change_page["reason"] == "scores <read> wrong"
     assert [listed["ladder"] for listed in change_page["published"]] == [LADDER]
-    for one in change_page["ladders"]:
-        changes = sorted(abs(Fraction(row["change"])) for row in change_page["rows"] if row["ladder"] == one["ladder"])
+    for summary in change_page["ladders"]:
+        changes = sorted(
+            abs(Fraction(row["change"])) for row in change_page["rows"] if row["ladder"] == summary["ladder"]
+        )
         rows = json.loads(
-            run_ok(ratings, "standings", one["ladder"], "--known-at", str(position), "--format", "json", db=url).stdout
+            run_ok(
+                ratings, "standings", summary["ladder"], "--known-at", str(position), "--format", "json", db=url
+            ).stdout
         )["rows"]
-        assert one["up"] + one["down"] == len(changes)
-        assert one["up"] + one["down"] + one["stayed"] + one["joined"] == len(rows)
-        assert Fraction(one["largest"]) == changes[-1]
+        assert summary["up"] + summary["down"] == len(changes)
+        assert summary["up"] + summary["down"] + summary["stayed"] + summary["joined"] == len(rows)
+        assert Fraction(summary["largest"]) == changes[-1]
         middle = changes[(len(changes) - 1) // 2 : len(changes) // 2 + 1]
-        assert Fraction(one["median"]) == sum(middle, Fraction(0)) / len(middle)
+        assert Fraction(summary["median"]) == sum(middle, Fraction(0)) / len(middle)
     assert "“scores <read> wrong”".replace("<", "&lt;").replace(">", "&gt;") in get(pages, f"/changes/{position}").text
 
 

@@ -47,7 +47,7 @@ def test_fifty_at_once(copied: Callable[..., str], tmp_path: Path) -> None:
     with run_server(copied(create_club), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
         together = list(people.map(lambda address: fetch_page(port, address), ADDRESSES))
         assert together == [fetch_page(port, address) for address in ADDRESSES]
-        assert [status for status, _ in together] == [404 if one == "/nothing" else 200 for one in ADDRESSES]
+        assert [status for status, _ in together] == [404 if path == "/nothing" else 200 for path in ADDRESSES]
 
 
 def test_ends_cleanly_while_it_answers(copied_file: Callable[..., str], tmp_path: Path) -> None:
@@ -55,13 +55,13 @@ def test_ends_cleanly_while_it_answers(copied_file: Callable[..., str], tmp_path
     file = copied_file(create_club)
     with (
         run_server(file, tmp_path) as (port, process),
-        closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other,
+        closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as locking,
         ThreadPoolExecutor(1) as people,
     ):
-        other.execute("BEGIN EXCLUSIVE")
+        locking.execute("BEGIN EXCLUSIVE")
         waiting = people.submit(fetch_page, port, f"/ladders/{LADDER}.json")
         Timer(0.5, process.send_signal, [signal.SIGTERM]).start()
-        Timer(1, other.execute, ["ROLLBACK"]).start()
+        Timer(1, locking.execute, ["ROLLBACK"]).start()
         status, body = waiting.result(20)
         assert (status, b"anna" in body) == (200, True)
         assert process.wait(20) in (0, -signal.SIGTERM)
@@ -83,14 +83,14 @@ def test_sites_of_both_stores_are_equal(
         run_ok(ratings, "export", "events", "-o", tmp_path / "events.jsonl", db=first)
         run_ok(ratings, "init", "--no-rules", db=second)
         run_ok(ratings, "import", "--restore", tmp_path / "events.jsonl", db=second)
-        assert site(first, tmp_path / "first") == site(second, tmp_path / "second")
+        assert read_site(first, tmp_path / "first") == read_site(second, tmp_path / "second")
 
 
-def site(url: str, folder: Path) -> dict[str, bytes]:
+def read_site(url: str, folder: Path) -> dict[str, bytes]:
     write_pages(url, folder, "The club", {"anna": "Anna Ö."})
-    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert len(found) > 40
-    return found
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert len(files) > 40
+    return files
 
 
 def test_silent_connections_exhaust_nothing(copied_file: Callable[..., str], tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_memory_of_answers_is_bounded(pages: Application, monkeypatch: pytest.Mo
     assert CACHE_BYTES > 50_000
     for day in range(1, 29):
         assert get(pages, f"/ladders/{LADDER}?as_of=2025-02-{day:02d}").status == 200
-    assert 0 < sum(len(one.content) for one in pages._cache._responses.values()) <= 50_000
+    assert 0 < sum(len(cached.content) for cached in pages._cache._responses.values()) <= 50_000
 
 
 def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.Monke
         return await asyncio.gather(*slow, get_async(pages, "/"))
 
     *slow, quick = asyncio.run(at_once())
-    assert [one.status for one in slow] == [503] * 4
+    assert [answer.status for answer in slow] == [503] * 4
     assert "retry-after" in slow[0].headers
     assert quick.status == 200
 

@@ -82,10 +82,10 @@ def test_forfeits_are_told_as_such(db: str, ratings: Ratings, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("scores", "told"), [("7:11 7:6(5)", "11:7 6:7(5)"), ("as played", "as played"), ("", ""), (None, "")]
+    ("scores", "text"), [("7:11 7:6(5)", "11:7 6:7(5)"), ("as played", "as played"), ("", ""), (None, "")]
 )
-def test_sets_of_other_programs_stay_as_they_are(scores: str | None, told: str) -> None:
+def test_sets_of_other_programs_stay_as_they_are(scores: str | None, text: str) -> None:
     """Only what is sets is turned; any other text is shown as it was recorded."""
     participants = [{"player": "anna", "place": 2}, {"player": "ben", "place": 1}]
     extra = {} if scores is None else {"extra": {"scores": scores}}
-    assert describe_sets({"participants": participants, **extra}) == told
+    assert describe_sets({"participants": participants, **extra}) == text

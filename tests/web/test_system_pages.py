@@ -41,8 +41,8 @@ def text_of(page: str) -> str:
 
 def find_odd(text: str) -> Iterator[tuple[str, str]]:
     """Yield what is no word of a page, and what stands around it."""
-    for found in ODD.finditer(text):
-        yield found[0], text[max(0, found.start() - 40) : found.end() + 20]
+    for match in ODD.finditer(text):
+        yield match[0], text[max(0, match.start() - 40) : match.end() + 20]
 
 
 def refuse_constant(constant: str) -> None:
@@ -151,14 +151,14 @@ def test_ladders_say_what_a_game_of_neighbours_would_give(systems: str) -> None:
             view = ledger.at()
             players = [row.player for row in view.standings(ladder).rows]
             for pair in pairwise(players):
-                found = view.predict(ladder, pair)
-                for side, other in (found.sides, found.sides[::-1]):
-                    told = [
+                prediction = view.predict(ladder, pair)
+                for side, opponent in (prediction.sides, prediction.sides[::-1]):
+                    phrases = [
                         format_percent(side.chance),
                         *(format_change(getattr(side.stakes, name)) for name in outcomes),
                     ]
-                    assert f"{side.players[0]} against {other.players[0]} {' '.join(told)}" in text
-        assert (">a draw</td>" in page) == bool(found.draw)
+                    assert f"{side.players[0]} against {opponent.players[0]} {' '.join(phrases)}" in text
+        assert (">a draw</td>" in page) == bool(prediction.draw)
         assert ("If they draw" in page) == (ladder == LADDERS["season"])
     for ladder in (LADDERS["championship"], "weng-lin-padel/3-4"):
         assert "Predictions for neighbours" not in get(pages, f"/ladders/{ladder}").text
@@ -201,16 +201,16 @@ def test_chart_has_a_band_that_its_text_describes(ratings: Ratings, systems: str
     page = get(serve(systems, "The club", hosts=["localhost"]), f"/players/anna/{LADDERS['game']}").text
     assert page.count('class="band" d="M0') == 4  # the legend of two charts, drawn twice each
     assert page.count('class="band"') == 8
-    told = unescape(re.findall(r"<desc[^>]*>([^<]*)</desc>", page)[0])
-    found = re.search(r"the band is the rating ± its deviation, ([\d.]+) at the end", told)
-    assert found is not None, told
-    assert round(float(found[1])) == int(last.state["deviation"])
+    description = unescape(re.findall(r"<desc[^>]*>([^<]*)</desc>", page)[0])
+    match = re.search(r"the band is the rating ± its deviation, ([\d.]+) at the end", description)
+    assert match is not None, description
+    assert round(float(match[1])) == int(last.state["deviation"])
     assert f"{last.state['deviation']}?</title>" in page
     file = tmp_path / "chart.svg"
     assert ratings("chart", "anna", LADDERS["game"], "-o", file, db=systems).exit_code == 0
     drawn = file.read_text()
     assert drawn.count('class="band"') == 2
-    assert f"the band is the rating ± its deviation, {found[1]}" in drawn
+    assert f"the band is the rating ± its deviation, {match[1]}" in drawn
     both = tmp_path / "both.svg"
     assert ratings("chart", "anna", "ben", LADDERS["game"], "-o", both, db=systems).exit_code == 0
     assert 'class="band"' not in both.read_text()

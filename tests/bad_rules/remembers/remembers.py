@@ -2,15 +2,15 @@
 
 from plain_rule import RULE as PLAIN
 
-seen = []
+calls = []
 
 
 def score(n, points, columns, constants, table, change):
-    seen.append(n)
+    calls.append(n)
     points[0] += 1
     minted = PLAIN.score(n, points, columns, constants, table, change)
-    change[0] += len(seen)
-    return minted + len(seen)
+    change[0] += len(calls)
+    return minted + len(calls)
 
 
 RULE = PLAIN._replace(name="remembers", score=score)
