@@ -6,6 +6,7 @@ A game keeps the members that a correction does not mention, and its players kee
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -121,7 +122,7 @@ def correct_from_table(
         elif isinstance(item.event, Refused):
             requested.items.append(item.event.to_rejection(item.file, item.line))
         elif not item.table or not isinstance(item.event, dict):
-            message = "corrections need a table; for events as JSON run: ratings import FILE"
+            message = f"corrections need a table; for events as JSON run: ratings import {shlex.quote(item.file)}"
             requested.items.append(Rejection("bad-csv", message, item.file, item.line))
             break
         else:
@@ -147,14 +148,15 @@ def _add_correction(
     assert isinstance(event, dict)
     game_id = to_nfc(event["data"]["game_id"])
     if (game := apply_revisions(log.about(f"game:{game_id}"))) is None:
-        message = f"no game {quote(game_id)} is recorded; to add new games run: ratings import FILE"
+        command = f"ratings import {shlex.quote(item.file)}"
+        message = f"no game {quote(game_id)} is recorded; to add new games run: {command}"
         requested.items.append(Rejection("game-unknown", message, item.file, item.line))
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
         # the ids of this table count its rows, so the recorded game may not be the game of the row
         message = (
             f"the recorded game {quote(game_id)} is another game; to compare a table without ids run: ratings import "
-            "FILE --sync"
+            f"{shlex.quote(item.file)} --sync"
         )
         requested.items.append(Rejection("id-conflict", message, item.file, item.line))
         return

@@ -192,8 +192,8 @@ def test_correct_does_not_match_a_game_of_another_kind(
     (rejection,) = json.loads(result.stdout)["rejected"]
     assert (rejection["code"], rejection["message"]) == (
         "id-conflict",
-        "the recorded game '2024-09-17-1' is another game; to compare a table without ids run: ratings import FILE "
-        "--sync",
+        "the recorded game '2024-09-17-1' is another game; to compare a table without ids run: ratings import "
+        f"{file} --sync",
     )
 
 
