@@ -33,8 +33,8 @@ from ratings_ledger.projections.facts.columns import NONE
 from ratings_ledger.projections.facts.decoding import decode, set_recorded_until
 from ratings_ledger.projections.queries.coordinates import Coordinates, check_ladder_name, find_versions
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.states_before_games import GameDay, read_game_day, score_single_game
 from ratings_ledger.projections.replay.streams import (
     Stream,
     StreamAdjustment,
@@ -223,7 +223,7 @@ class PlayerState:
         numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
         people = zip(persons, game.names, strict=True)
-        scored = score_arrivals(self.facts, before, game.version, (game.row, game.day), game.columns, people)
+        scored = score_single_game(self.facts, before, game.version, (game.row, game.day), game.columns, people)
         index = game.names.index(player)
         return scored.after[0][index] - scored.before[0][index]
 

@@ -95,7 +95,7 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
 
     Two players of the same side are not a pair.
     """
-    stream, arrivals = trace.stream, _ArrivalReader(trace)
+    stream, reader = trace.stream, _StateReader(trace)
     squares: list[float] = []
     losses: list[float] = []
     decided = doubled_hits = unplaced = 0  # an equal favourite is half a hit
@@ -105,7 +105,7 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
         if not all(places):
             unplaced += 1
             continue
-        points, states, columns = arrivals.read_game(version, row, low, high)
+        points, states, columns = reader.read_game(version, row, low, high)
         sides = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else []
         for left, right in combinations(range(len(points)), 2):
             if sides and sides[left] == sides[right] != MISSING:
@@ -124,7 +124,7 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
     return _build_quality(counts, math.fsum(squares), math.fsum(losses))
 
 
-class _ArrivalReader:
+class _StateReader:
     """A reader of the games of a replayed ladder: the players' points and states before each game, and its columns."""
 
     def __init__(self, trace: Trace) -> None:

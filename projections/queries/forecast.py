@@ -32,7 +32,6 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinate
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import find_rows_of_players
-from ratings_ledger.projections.replay.arrivals import Arrival, GameDay, find_arrivals, read_game_day
 from ratings_ledger.projections.replay.gaps import read_day_and_season
 from ratings_ledger.projections.replay.rule_calls import (
     PeriodResults,
@@ -42,6 +41,12 @@ from ratings_ledger.projections.replay.rule_calls import (
     compute_expected_score,
     score_period_states,
     score_states,
+)
+from ratings_ledger.projections.replay.states_before_games import (
+    GameDay,
+    PlayerBeforeGame,
+    find_players_before_game,
+    read_game_day,
 )
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, parse_band, split_ladder_name
@@ -120,7 +125,7 @@ class PlannedGame(NamedTuple):
 
     names:          the players, sorted by id
     side_of_player: the number of each player's side
-    arrivals:       each player's state and history before the game
+    players_before: each player's state and history before the game
     home:           the number of the side that plays at home, or None
     numbers:        the custom numbers, by name
     year:           the calendar year of the prediction's day in the ruleset's zone, MISSING without such a day
@@ -128,7 +133,7 @@ class PlannedGame(NamedTuple):
 
     names: list[str]
     side_of_player: list[int]
-    arrivals: list[Arrival]
+    players_before: list[PlayerBeforeGame]
     home: int | None
     numbers: Mapping[str, int]
     year: int
@@ -141,7 +146,7 @@ class PlannedGame(NamedTuple):
     @property
     def states(self) -> list[list[int]]:
         """Return the players' states before the game, one list for each state column."""
-        return [[*column] for column in zip(*(arrival.state for arrival in self.arrivals), strict=True)]
+        return [[*column] for column in zip(*(player.state for player in self.players_before), strict=True)]
 
 
 def predict_game(
@@ -220,7 +225,7 @@ def _plan_game(
     return PlannedGame(
         names=names,
         side_of_player=[next(number for number, side in enumerate(sides) if name in side) for name in names],
-        arrivals=_find_arrivals(ladders, trace, version, game_day or GameDay(), names),
+        players_before=_find_players_before_game(ladders, trace, version, game_day or GameDay(), names),
         home=home,
         numbers=numbers,
         year=MISSING if game_day is None else (UNIX_DAY + timedelta(days=game_day.day)).year,
@@ -336,14 +341,14 @@ def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay 
     return None if row is None else read_game_day(ladders.facts, row, version)
 
 
-def _find_arrivals(
+def _find_players_before_game(
     ladders: Ladders, trace: Trace, version: Version, game_day: GameDay, names: Sequence[str]
-) -> list[Arrival]:
+) -> list[PlayerBeforeGame]:
     """Return the players' states and histories before a game on a day."""
     facts = ladders.facts
     before = TracePosition(trace, trace.game_count, trace.adjustment_count)
     people = [(facts.person[facts.player_numbers[name]], name) for name in names]
-    return find_arrivals(facts, before, version, game_day, people)
+    return find_players_before_game(facts, before, version, game_day, people)
 
 
 def _build_columns(version: Version, game: PlannedGame, side_ranks: Sequence[int]) -> list[list[int]]:
@@ -377,7 +382,7 @@ def _build_columns(version: Version, game: PlannedGame, side_ranks: Sequence[int
     columns = []
     for name in version.rule.columns:
         if name in HISTORY_COLUMNS:
-            columns.append([int(getattr(arrival, name)) for arrival in game.arrivals])
+            columns.append([int(getattr(player, name)) for player in game.players_before])
         elif name.startswith(NUMBERS):
             columns.append([_find_number(version, game, name.removeprefix(NUMBERS))] * player_count)
         elif name in builders:

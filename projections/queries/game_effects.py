@@ -10,11 +10,11 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.facts.columns import ClubGames, Facts
 from ratings_ledger.projections.replay import rule_calls
-from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
 from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.replay import find_starting_state
+from ratings_ledger.projections.replay.states_before_games import read_game_day, score_single_game
 from ratings_ledger.projections.replay.streams import find_open_period
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, assumptions_among
@@ -142,14 +142,14 @@ def explain_single_game(
     people = [(facts.person_of(slot), facts.name_of(slot)) for slot in participants]
     reading = version.reading
     columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
-    scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), columns, people)
+    scored = score_single_game(facts, before, version, (row, read_game_day(facts, row, version)), columns, people)
     names = [name for _, name in people]
     terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
     terms_without_game: list[list[tuple[int | None, Term]]] = [
         [(None, term) for term in player_terms] for player_terms in terms
     ]
     effects = map(PlayerEffect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), terms_without_game)
-    has_newcomer = any(arrival.is_new for arrival in scored.arrivals)
+    has_newcomer = any(player.is_new for player in scored.players_before)
     keys = (key for player_terms in terms for term in player_terms for key in term.assumes)
     start_keys = version.start_keys if has_newcomer and before.trace.stream.ranking.running else ()
     return GameEffect(

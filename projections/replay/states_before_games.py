@@ -27,7 +27,7 @@ class GameDay(NamedTuple):
     season: int = 0
 
 
-class Arrival(NamedTuple):
+class PlayerBeforeGame(NamedTuple):
     """A player's state and history before a game.
 
     stored:       the state after the previous game; for a new player, the starting state
@@ -54,14 +54,14 @@ def read_game_day(facts: Facts, row: int, version: Version) -> GameDay:
     return GameDay(calendar.day[0], calendar.season[0])
 
 
-def find_arrivals(
+def find_players_before_game(
     facts: Facts,
     position: TracePosition,
     version: Version,
     game_day: GameDay,
     players: Iterable[tuple[int | None, str]],
     row: int | None = None,
-) -> list[Arrival]:
+) -> list[PlayerBeforeGame]:
     """Return the states and histories of players before a game.
 
     Args:
@@ -72,18 +72,19 @@ def find_arrivals(
     Raises `RuleFailure`.
     """
     return [
-        _find_arrival(facts, position, version, (row, game_day), person, player_id) for person, player_id in players
+        _find_player_before_game(facts, position, version, (row, game_day), person, player_id)
+        for person, player_id in players
     ]
 
 
-def _find_arrival(
+def _find_player_before_game(
     facts: Facts,
     position: TracePosition,
     version: Version,
     game: tuple[int | None, GameDay],
     person: int | None,
     player_id: str,
-) -> Arrival:
+) -> PlayerBeforeGame:
     """Return the state and history of one player before a game. `game` is the row and the day of the game."""
     game_row, game_day = game
     state_on_ladder = None if person is None else position.state_of(person)
@@ -95,7 +96,7 @@ def _find_arrival(
     else:
         stored = state_on_ladder[: version.rule.width]
     if not version.rule.state:
-        return Arrival(stored, stored, is_new=state_on_ladder is None)
+        return PlayerBeforeGame(stored, stored, is_new=state_on_ladder is None)
     games, last_row = (0, None) if person is None else position.game_count_and_last_row(person)
     last_day = (
         GameDay(entry.last_day, entry.last_season) if last_row is None else read_game_day(facts, last_row, version)
@@ -112,7 +113,7 @@ def _find_arrival(
         )
     changes_season = int(is_first_of_season and last_day.season != MISSING)
     state = bring_to_game(version, stream.ladder, game_row, stored, changes_season, elapsed)
-    return Arrival(
+    return PlayerBeforeGame(
         stored,
         state,
         is_new=state_on_ladder is None,
@@ -125,20 +126,20 @@ def _find_arrival(
 class ScoredGame(NamedTuple):
     """A game scored by its rule.
 
-    arrivals:      by player, the state and history before the game
-    columns:       the columns that the rule read
-    before, after: by state column, the players' states before and after the game
-    minted:        the minted points, in units
+    players_before: by player, the state and history before the game
+    columns:        the columns that the rule read
+    before, after:  by state column, the players' states before and after the game
+    minted:         the minted points, in units
     """
 
-    arrivals: list[Arrival]
+    players_before: list[PlayerBeforeGame]
     columns: list[list[int]]
     before: list[list[int]]
     after: list[list[int]]
     minted: int
 
 
-def score_arrivals(
+def score_single_game(
     facts: Facts,
     position: TracePosition,
     version: Version,
@@ -152,16 +153,16 @@ def score_arrivals(
         position: the position in the trace before the game
         game: the row and the day of the game
         columns: the columns that the rule reads; columns about earlier games are replaced
-        players: see `find_arrivals`
+        players: see `find_players_before_game`
 
     Raises `RuleFailure`.
     """
     row, game_day = game
-    arrivals = find_arrivals(facts, position, version, game_day, players, row)
+    players_before = find_players_before_game(facts, position, version, game_day, players, row)
     rule_columns = [
-        [getattr(arrival, name) for arrival in arrivals] if name in HISTORY_COLUMNS else [*column]
+        [getattr(player, name) for player in players_before] if name in HISTORY_COLUMNS else [*column]
         for name, column in zip(version.rule.columns, columns, strict=True)
     ]
-    before = [[*column] for column in zip(*(arrival.state for arrival in arrivals), strict=True)]
+    before = [[*column] for column in zip(*(player.state for player in players_before), strict=True)]
     minted, after = score_states(version, position.trace.stream.ladder, row, before, rule_columns)
-    return ScoredGame(arrivals, rule_columns, before, after, minted)
+    return ScoredGame(players_before, rule_columns, before, after, minted)
