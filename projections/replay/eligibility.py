@@ -209,7 +209,11 @@ def explain_unreadable(facts: Facts, row: int, version: Version, participants: S
             score != MISSING and abs(score) * 10 ** (ruleset.score_decimals - decimals) > INTEGER_MAX
         ):
             name = facts.name_of(participant)
-            reason = f"the score of {name} is too large: it exceeds 2^53 - 1 units of its last decimal"
+            unit = f"10^-{ruleset.score_decimals}, the last decimal that {ruleset.name} reads"
+            reason = (
+                f"the score of {name} is too large: it exceeds 2^53 - 1 units of "
+                f"{'its last decimal' if decimals == TOO_LARGE else unit}"
+            )
             return UnreadableGame("integer-too-large", reason)
     return None
 
