@@ -22,7 +22,7 @@ _EXP_MAX = 700.0
 
 
 def real(units: int, scale: int) -> float:
-    """Return a whole number of units of 1/scale as a double. Raises `OverflowError` beyond 2^53 units."""
+    """Return a whole number of units of 1/scale as a double. Raises `OverflowError` from 2^53 units on."""
     if units >= WHOLE_MAX or units <= -WHOLE_MAX:
         raise OverflowError("a number is too large for exact arithmetic")
     return float(units) / float(scale)
@@ -31,7 +31,7 @@ def real(units: int, scale: int) -> float:
 def units(value: float, scale: int) -> int:
     """Return a double as a whole number of units of 1/scale, rounded half away from zero.
 
-    Raises `OverflowError` for NaN, and beyond 2^53 units.
+    Raises `OverflowError` for NaN, and from 2^53 units on.
     """
     size = abs(value) * float(scale)
     if value != value or not size < 9007199254740992.0:
@@ -126,7 +126,7 @@ _LN2 = 799144290325165979
 def fixed_multiply(value: int, factor: int, scale: int) -> int:
     """Return the product of two numbers, rounded half away from zero: value * factor / scale.
 
-    Raises `OverflowError` if a number or the result is beyond 2^61 units.
+    Raises `OverflowError` if a number or the result has 2^61 units or more.
     """
     _check_scale(scale)
     return _multiply_and_divide(value, factor, scale)
@@ -135,7 +135,7 @@ def fixed_multiply(value: int, factor: int, scale: int) -> int:
 def fixed_divide(value: int, divisor: int, scale: int) -> int:
     """Return the quotient of two numbers, rounded half away from zero: value * scale / divisor.
 
-    Raises `OverflowError` if a number or the result is beyond 2^61 units, and `ZeroDivisionError`.
+    Raises `OverflowError` if a number or the result has 2^61 units or more, and `ZeroDivisionError`.
     """
     _check_scale(scale)
     return _multiply_and_divide(value, scale, divisor)
@@ -144,7 +144,7 @@ def fixed_divide(value: int, divisor: int, scale: int) -> int:
 def fixed_sqrt(value: int, scale: int) -> int:
     """Return the square root, rounded to the nearest unit; a tie is impossible.
 
-    Raises `ValueError` below zero and `OverflowError` beyond 2^61 units.
+    Raises `ValueError` below zero and `OverflowError` from 2^61 units on.
     """
     _check_scale(scale)
     if value < 0:
@@ -167,8 +167,8 @@ def fixed_exp(value: int, scale: int) -> int:
     """Return e to the power of a number, rounded to within 0.6 units of the exact power.
 
     So the result is the nearest unit unless the exact power is within 0.1 units of a tie. value = k ln 2 + rest with
-    0 <= rest < ln 2; e^rest is computed by its power series in units of 2^-60. Raises `OverflowError` beyond 2^53
-    units.
+    0 <= rest < ln 2; e^rest is computed by its power series in units of 2^-60. Raises `OverflowError` if the result
+    has 2^53 units or more.
     """
     _check_scale(scale)
     if value < -40 * scale:
@@ -247,7 +247,7 @@ def _divide_wide(high: int, low: int, divisor: int) -> tuple[int, int]:
 def _multiply_and_divide(value: int, factor: int, divisor: int) -> int:
     """Return value * factor / divisor, rounded half away from zero.
 
-    Raises `OverflowError` if a number or the result is beyond 2^61, and `ZeroDivisionError`.
+    Raises `OverflowError` if a number or the result is 2^61 or more, and `ZeroDivisionError`.
     """
     if divisor == 0:
         raise ZeroDivisionError("division by zero")

@@ -470,7 +470,8 @@ class Snapshot(SnapshotReader):
         """Compare a published list with the same list as known now.
 
         Args:
-            position: the position of the publication; by default, of the list for `as_of` or, without it, the latest.
+            position: the position of the publication; by default, that of the list for `as_of` or, without it, of the
+                latest list.
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """
@@ -618,7 +619,7 @@ class Snapshot(SnapshotReader):
         return frozenset(kind for kind, applies in is_of_kind.items() if applies)
 
     def has_game(self, game_id: str) -> bool:
-        """Tell whether a game of this id was ever recorded."""
+        """Tell whether a game with this id was ever recorded."""
         with self.connect() as connection:
             return game_id in find_first_positions(connection, [game_id])
 

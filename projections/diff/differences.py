@@ -119,7 +119,7 @@ class SideLoader:
         return self.ladders(Coordinates(None, position, None)).facts
 
     @property
-    def latest(self) -> Facts:
+    def latest_facts(self) -> Facts:
         """Return the loaded facts with the highest position."""
         return max((ladders.facts for ladders in self._loaded.values()), key=lambda facts: facts.position)
 
@@ -153,7 +153,7 @@ class SideLoader:
     def find_as_of(self, published: PublishedList) -> int | None:
         """Return the `as_of` at which to recompute a published list for comparison."""
         ladder = published.ladder
-        versions = self.facts(published.known_at).versions_of(ladder) or self.latest.versions_of(ladder)
+        versions = self.facts(published.known_at).versions_of(ladder) or self.latest_facts.versions_of(ladder)
         # if no version is usable, the list cannot be recomputed
         return find_comparison_time(published, versions[0].ruleset) if versions else published.as_of
 
@@ -219,7 +219,7 @@ def compare_ladders(
         if ladders and is_empty and (message := suggest_ladder(right.state.facts, name)):
             loader.note(message)
     failed = dict.fromkeys(
-        describe_failure(problem, loader.latest, loader.connection)
+        describe_failure(problem, loader.latest_facts, loader.connection)
         if isinstance(problem, RuleFailure)
         else str(problem)
         for problem in failures

@@ -175,11 +175,13 @@ def _add_previous(
     `points` has the published points by current id.
     """
     games_by_published_id = {} if state.ranking is None else {row.player: row.games for row in state.ranking.rows}
-    games_by_id: dict[str, Any] = rekey_by_current_id(games_by_published_id, points, state.facts, loader.latest)
+    games_by_id: dict[str, Any] = rekey_by_current_id(games_by_published_id, points, state.facts, loader.latest_facts)
     previous_points = dict[str, Any]()
     if previous is not None:
         earlier_state = loader.load_published(previous).state
-        previous_points = rekey_by_current_id(earlier_state.index_points(), points, earlier_state.facts, loader.latest)
+        previous_points = rekey_by_current_id(
+            earlier_state.index_points(), points, earlier_state.facts, loader.latest_facts
+        )
     return [_add_previous_row(row, games_by_id.get(row.player), previous_points.get(row.player)) for row in rows]
 
 

@@ -79,7 +79,7 @@ class Coordinates(NamedTuple):
         return {"as_of": self.as_of_datetime, "known_at": self.known_at, "rules": self.rules}
 
     def __repr__(self) -> str:
-        """Return the axes that have a limit."""
+        """Return the coordinates in one line, without axes that limit nothing."""
         limits = [f"known_at={self.known_at}"] + ([] if self.rules is None else [f"rules={self.rules!r}"])
         as_of = [] if self.as_of is None else [f"as_of='{format_instant(self.as_of)}'"]
         left_out = [f"left_out={self.left_out}"] if self.left_out else []
