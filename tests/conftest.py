@@ -144,7 +144,7 @@ def _skip_repeated_postgres_cases(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def at_length(request: pytest.FixtureRequest) -> bool:
-    """True if the tests run with `--length long`."""
+    """Return whether the tests run with `--length long`."""
     return bool(request.config.getoption("length") == "long")
 
 
@@ -178,7 +178,7 @@ class Result(NamedTuple):
 
 @pytest.fixture(scope="session")
 def ratings() -> Callable[..., Result]:
-    """A function that runs the command line in this process: `ratings("status", db=url)`."""
+    """Return a function that runs the command line in this process: `ratings("status", db=url)`."""
 
     def run(*arguments: object, db: str | None = None, input: str | bytes | None = None) -> Result:  # noqa: A002
         content = input.encode() if isinstance(input, str) else input or b""
@@ -206,27 +206,27 @@ def _read_stream(stream: io.TextIOWrapper) -> str:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    """The URL of a PostgreSQL server that the tests of this process share."""
+    """Yield the URL of a PostgreSQL server that the tests of this process share."""
     with provide_postgres_server() as url:
         yield url
 
 
 @pytest.fixture
 def postgres_url(server: str) -> Iterator[str]:
-    """The URL of an empty database that is dropped after the test."""
+    """Yield the URL of an empty database that is dropped after the test."""
     with create_postgres_database(server) as url:
         yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store_kind(request: pytest.FixtureRequest) -> str:
-    """Each kind of store in turn."""
+    """Return each kind of store in turn."""
     return str(request.param)
 
 
 @pytest.fixture
 def store(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a store without tables, of each kind in turn."""
+    """Return the URL of a store without tables, of each kind in turn."""
     if store_kind == "postgres":
         return str(request.getfixturevalue("postgres_url"))
     return f"sqlite:///{tmp_path / 'ratings.db'}"
@@ -234,20 +234,20 @@ def store(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> st
 
 @pytest.fixture(scope="session")
 def original_files(ratings: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """A function that returns the URL of the original in SQLite that `copied_file` copies."""
+    """Return a function that returns the URL of the original in SQLite that `copied_file` copies."""
     return cache_ledgers(ratings, lambda: f"sqlite:///{tmp_path_factory.mktemp('original') / 'ratings.db'}")
 
 
 @pytest.fixture(scope="session")
 def original_databases(ratings: Callable[..., Result], server: str) -> Iterator[Callable[..., str]]:
-    """A function that returns the URL of the original in PostgreSQL that `copied` copies."""
+    """Yield a function that returns the URL of the original in PostgreSQL that `copied` copies."""
     with ExitStack() as stack:
         yield cache_ledgers(ratings, lambda: stack.enter_context(create_postgres_database(server)))
 
 
 @pytest.fixture
 def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
-    """A function that returns the path of a copy, in the test's folder, of a ledger that all tests share.
+    """Return a function that returns the path of a copy, in the test's folder, of a ledger that all tests share.
 
     `copied_file(make, *arguments)` copies the ledger that `make(ratings, url, *arguments)` makes when it is first
     needed. A copy has the id of its original.
@@ -265,7 +265,7 @@ def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[
 def copied(
     store_kind: str, copied_file: Callable[..., str], request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., str]]:
-    """Like `copied_file` in each kind of store in turn, but the function returns the URL of the copy."""
+    """Do the same as `copied_file` in each kind of store in turn, but return the URL of the copy."""
     if store_kind == "sqlite":
         yield lambda make, *arguments: f"sqlite:///{copied_file(make, *arguments)}"
         return
@@ -286,7 +286,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Iterator[str]:
-    """A copy of the ledger that the mark `ledger(make=...)` names: its URL, of each kind of store in turn.
+    """Yield a copy of the ledger that the mark `ledger(make=...)` names: its URL, of each kind of store in turn.
 
     With the mark's `store="sqlite"` it is the path of a copy in SQLite alone.
     """
@@ -303,13 +303,13 @@ def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Itera
 
 @pytest.fixture
 def one_db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> str:
-    """The path of a copy in SQLite of the ledger that the mark `ledger(make=...)` names."""
+    """Return the path of a copy in SQLite of the ledger that the mark `ledger(make=...)` names."""
     return copied_file(_get_ledger_maker(request))
 
 
 @pytest.fixture
 def postgres_db(request: pytest.FixtureRequest, server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    """The URL of a copy in PostgreSQL of the ledger that the mark `ledger(make=...)` names."""
+    """Yield the URL of a copy in PostgreSQL of the ledger that the mark `ledger(make=...)` names."""
     with create_postgres_database(server, original_databases(_get_ledger_maker(request))) as url:
         yield url
 
@@ -323,19 +323,19 @@ def _get_ledger_maker(request: pytest.FixtureRequest) -> Callable[..., object]:
 
 @pytest.fixture
 def ledger_url(copied: Callable[..., str]) -> str:
-    """The URL of a ledger without events, of each kind in turn."""
+    """Return the URL of a ledger without events, of each kind in turn."""
     return copied(make_empty_ledger)
 
 
 @pytest.fixture
 def ruled_url(copied: Callable[..., str]) -> str:
-    """The URL of a ledger with the shipped rulesets, of each kind in turn."""
+    """Return the URL of a ledger with the shipped rulesets, of each kind in turn."""
     return copied(make_ruled_ledger)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def shared_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a ledger without events that the tests of a module share, of each kind in turn."""
+    """Yield the URL of a ledger without events that the tests of a module share, of each kind in turn."""
     if request.param == "postgres":
         with create_postgres_database(request.getfixturevalue("server")) as url:
             upgrade(url)

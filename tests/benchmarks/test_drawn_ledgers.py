@@ -61,7 +61,7 @@ def test_drawn_games_are_reproducible() -> None:
 
 
 def is_competition(places: list[int]) -> bool:
-    """Whether sorted places are 1 and up, each behind as many as are better."""
+    """Return whether sorted places are 1 and up, each behind as many as are better."""
     return all(place == 1 + sum(rival < place for rival in places) for place in places)
 
 

@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf
 
 @pytest.fixture
 def even(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cores that are all equally fast."""
+    """Return cores that are all equally fast."""
     monkeypatch.setattr(simulation, "SPEED_SPREAD", 0.0)
 
 

@@ -25,7 +25,7 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """A browser without a window."""
+    """Yield a browser without a window."""
     if CHROMIUM is None:
         pytest.fail("there is no Chromium: apt-get install chromium", pytrace=False)
     with sync_playwright() as playwright:
@@ -68,13 +68,13 @@ def clubs(
 
 @pytest.fixture(params=["small", "demo"])
 def name(request: pytest.FixtureRequest) -> str:
-    """Each club in turn."""
+    """Return each club in turn."""
     return str(request.param)
 
 
 @pytest.fixture(params=["files", "server"])
 def club(request: pytest.FixtureRequest, name: str, clubs: Callable[..., Club]) -> Club:
-    """The pages of each club, from each source in turn."""
+    """Return the pages of each club, from each source in turn."""
     return clubs(name, request.param)
 
 

@@ -14,17 +14,17 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture(params=["files", "server"])
 def club(request: pytest.FixtureRequest, clubs: Callable[..., Club]) -> Club:
-    """The pages of the small club, from each source in turn."""
+    """Return the pages of the small club, from each source in turn."""
     return clubs("small", request.param)
 
 
 def read_output(ratings: Ratings, club: Club, *arguments: str) -> Any:
-    """What a command says of the club's ledger."""
+    """Return the JSON that a command prints about the club's ledger."""
     return json.loads(run_ok(ratings, *arguments, "--format", "json", db=club.ledger).stdout)
 
 
 def read_table(page: Page | Locator, heading: str) -> list[list[str]]:
-    """The cells of the table below a heading, row by row, as they are seen."""
+    """Return the visible cells of the table below a heading, row by row."""
     below = page.locator(f"xpath=//*[self::h1 or self::h2 or self::h3][contains(., '{heading}')]/following::table[1]")
     return [row.locator("td:visible").all_inner_texts() for row in below.first.locator("tbody tr").all()]
 

@@ -70,7 +70,7 @@ class Club(NamedTuple):
 
     @property
     def head(self) -> int:
-        """The position of the head."""
+        """Return the position of the head."""
         return read_position(self.ratings, self.db)
 
 

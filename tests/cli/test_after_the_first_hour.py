@@ -14,7 +14,7 @@ TOLD = "Published, and would come out differently today:"
 
 @pytest.fixture
 def db(tmp_path: Path, ratings: Ratings) -> str:
-    """A ledger with one game, of which a list is published."""
+    """Return a ledger with one game, of which a list is published."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
     record_game(ratings, url, "g-1", "2024-11-01", "Anna", "Ben")

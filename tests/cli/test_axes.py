@@ -49,7 +49,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def db(shared_url: str, ratings: Ratings) -> str:
-    """The URL of a ledger that is only read, in each kind of store in turn."""
+    """Return the URL of a ledger that is only read, in each kind of store in turn."""
     with pytest.MonkeyPatch.context() as patch:
         set_clock(patch, NOW)
         return fill_ledger(ratings, shared_url)

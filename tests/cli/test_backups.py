@@ -44,14 +44,14 @@ def append_lines(ratings: Ratings, db: str, *lines: str) -> None:
 
 @pytest.fixture
 def full(ledger_url: str, ratings: Ratings) -> str:
-    """The URL of a ledger with games, in each kind of store in turn."""
+    """Return the URL of a ledger with games, in each kind of store in turn."""
     append_lines(ratings, ledger_url, *GAMES[:THIRD])
     return ledger_url
 
 
 @pytest.fixture
 def create_empty(copied_file: Callable[..., str]) -> Callable[[], str]:
-    """A function that creates another SQLite ledger without events and returns its path."""
+    """Return a function that creates another SQLite ledger without events and returns its path."""
     numbers = iter(range(1_000))
     return lambda: copied_file(make_empty_ledger, name=f"empty-{next(numbers)}.db")
 
@@ -341,7 +341,7 @@ def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_pat
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """A function that sets the clock."""
+    """Return a function that sets the clock."""
 
     def set_time(time: str) -> None:
         since = (datetime.fromisoformat(time).replace(tzinfo=UTC) - EPOCH) // MICROSECOND

@@ -117,7 +117,7 @@ GAMES = {
 
 @pytest.fixture(scope="module")
 def db(shared_url: str, ratings: Ratings) -> str:
-    """A ledger that all cases share, because each of them is refused."""
+    """Return a ledger that all cases share, because each of them is refused."""
     name = create_ledger(ratings, shared_url, *RULESETS)
     append_lines(
         ratings,

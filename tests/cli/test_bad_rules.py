@@ -116,7 +116,7 @@ def open_installation() -> Iterator[Callable[[Path], None]]:
 
 @pytest.fixture
 def install_folder() -> Iterator[Callable[[Path], None]]:
-    """A function that installs the packages of one folder instead of all others."""
+    """Yield a function that installs the packages of one folder instead of all others."""
     with open_installation() as use:
         yield use
 
@@ -150,7 +150,7 @@ def create_ledger_with_rule(
     copied_file: Callable[..., str],
     original_files: Callable[..., str],
 ) -> Callable[[str], str]:
-    """A function that creates a ledger with a rule that was sound and is broken now."""
+    """Return a function that creates a ledger with a rule that was sound and is broken now."""
 
     def create(name: str) -> str:
         install_folder(package_folders.sound)
@@ -219,7 +219,7 @@ def read_stored_standings(db: str) -> list[tuple[Any, ...]]:
 def expected_without_bad_rule(
     ratings: Ratings, package_folders: PackageFolders, original_files: Callable[..., str]
 ) -> tuple[Any, ...]:
-    """The answers and stored standings of the sound ladders after the changes, with only sound rules."""
+    """Return the answers and stored standings of the sound ladders after the changes, with only sound rules."""
     with open_installation() as use:
         use(package_folders.sound)
         db = original_files(create_with_changes, original_files(create_with_sound_rule, package_folders.sound))

@@ -19,13 +19,13 @@ CLUB_RENAMES = [("Beta Racing", "Beta"), ("Delta", "Gamma")]
 
 @pytest.fixture
 def races() -> list[Race]:
-    """Two seasons of six random races."""
+    """Return two seasons of six random races."""
     return club_seasons.draw_races(seed=11, rounds=6)
 
 
 @pytest.fixture
 def race_db(ratings: Ratings, store: str, races: list[Race], tmp_path: Any) -> str:
-    """The store of a ledger with the races, the rulesets of drivers and of clubs, and two renames of clubs."""
+    """Return the store of a ledger with the races, the rulesets of drivers and of clubs, and two renames of clubs."""
     assert ratings("init", "--zone", "UTC", db=store).exit_code == 0
     for name in ("drivers", *TAKES_RULESETS):
         members = "" if name == "drivers" else f'entrant = "club"\ntakes = "{name}"'

@@ -149,7 +149,7 @@ def create_two_games(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def used_db(copied_file: Callable[..., str], ratings: Ratings) -> str:
-    """The ledger of `create_two_games` after one command."""
+    """Return the ledger of `create_two_games` after one command."""
     db = copied_file(create_two_games)
     assert ratings("ladders", db=db).exit_code == 0
     return db

@@ -107,7 +107,7 @@ def format_club_game(game_id: str, *players: str) -> str:
 
 @pytest.fixture
 def club_db(copied_file: Callable[..., str]) -> str:
-    """The path of a ledger with `club-catan-elo@1` and games of the club."""
+    """Return the path of a ledger with `club-catan-elo@1` and games of the club."""
     return copied_file(create_club)
 
 

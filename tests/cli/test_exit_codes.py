@@ -18,14 +18,14 @@ GAME = (
 
 
 def make_ledger(ratings: Callable[..., Any], url: str) -> None:
-    """The shipped rulesets and one game."""
+    """Make a ledger of the shipped rulesets and one game."""
     assert ratings("init", db=url).exit_code == 0
     assert ratings("import", "-", db=url, input=GAME).exit_code == 0
 
 
 @pytest.fixture
 def db(copied_file: Callable[..., str], tmp_path: Path) -> str:
-    """A ledger with one game, beside some files, as the working folder."""
+    """Return a ledger with one game, beside some files, as the working folder."""
     name = copied_file(make_ledger)
     (tmp_path / "good.jsonl").write_text(GAME)
     (tmp_path / "text.txt").write_text("this is not a database, but a text of some length\n" * 100)

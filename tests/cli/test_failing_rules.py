@@ -45,7 +45,7 @@ def break_at_four(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_ledger_of_four(ratings: Ratings, url: str) -> None:
-    """A ledger with a game of four at position 3, on the ladders elo-catan/all and elo-catan/3-4."""
+    """Make a ledger with a game of four at position 3, on the ladders elo-catan/all and elo-catan/3-4."""
     assert ratings("init", "--for", "catan", "--zone", "UTC", db=url).exit_code == 0
     record = ("record", "-q", "--game", "catan", "--game-id", "g-4", "--at", "2025-01-02", "--new-names", "accept")
     assert ratings(*record, "anna", "ben", "cleo", "dora", db=url).exit_code == 0

@@ -21,7 +21,7 @@ s-3,2025-01-02,ben,anna
 
 @pytest.fixture
 def games(tmp_path: Path) -> Path:
-    """A table of games around New Year, whose times have no offset."""
+    """Return a table of games around New Year, whose times have no offset."""
     path = tmp_path / "games.csv"
     path.write_text(NEW_YEAR_GAMES, encoding="utf-8")
     return path
@@ -34,7 +34,7 @@ def create_berlin_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
-    """The URL of a ledger at home in Berlin with the games, in each kind of store."""
+    """Return the URL of a ledger at home in Berlin with the games, in each kind of store."""
     url = copied(create_berlin_ledger)
     result = ratings("import", games, "--set", "game=chess", db=url)
     assert (result.exit_code, result.stdout) == (0, "3 appended; the head is 6.\n")
@@ -210,7 +210,7 @@ DAY_COMMANDS = {
 
 @pytest.fixture
 def dated_db(ratings: Ratings, tmp_path: Path) -> str:
-    """A ledger for chess without a home zone, with two games that have a day and no time."""
+    """Return a ledger for chess without a home zone, with two games that have a day and no time."""
     url, table = str(tmp_path / "days.db"), tmp_path / "days.csv"
     table.write_text(DATED_GAMES, encoding="utf-8")
     ratings("init", "--for", "chess", db=url)

@@ -26,7 +26,7 @@ BAD_LINE = build_game_line("g-9", "anna")
 
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> str:
-    """A ledger in SQLite without events."""
+    """Return a ledger in SQLite without events."""
     return copied_file(make_empty_ledger, name="own.db")
 
 

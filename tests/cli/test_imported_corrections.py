@@ -84,7 +84,7 @@ def create_history_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def history_db(copied_file: Callable[..., str]) -> str:
-    """The path of a SQLite ledger with the history."""
+    """Return the path of a SQLite ledger with the history."""
     return copied_file(create_history_ledger, name="told.db")
 
 

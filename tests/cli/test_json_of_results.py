@@ -28,7 +28,7 @@ PRINTING = {"cli/commands/grants.py", "cli/commands/init.py"}
 
 
 def iterate_commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
-    """All commands with their names."""
+    """Yield all commands with their names."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -40,7 +40,7 @@ def iterate_commands(group: click.Group, before: str = "") -> Iterator[tuple[str
 
 
 def _prints_result(command: click.Command) -> bool:
-    """Whether the function of a command, or another of its file that it calls, prints a result."""
+    """Return whether the function of a command, or another of its file that it calls, prints a result."""
     assert command.callback is not None
     function = inspect.unwrap(command.callback)
     module = inspect.getmodule(function)

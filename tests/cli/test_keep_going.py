@@ -16,7 +16,7 @@ Ratings = Callable[..., Any]
 
 
 def format_rows(game_id: str, *players: str) -> str:
-    """The rows of a game in the order of its places."""
+    """Return the rows of a game in the order of its places."""
     return "".join(f"{game_id},2010-01-01T00:00:00Z,catan,{player},{n}\n" for n, player in enumerate(players, 1))
 
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.ledger(make=make_empty_ledger, store="sqlite")
 
 
 def import_files(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[str]]:
-    """(the games that are in the ledger afterwards, the codes refused) of an import that keeps going."""
+    """Import files with --keep-going; return (the games in the ledger afterwards, the codes of refusals)."""
     result = ratings("import", *files, "--keep-going", "--format", "json", db=db)
     games = json.loads(ratings("games", "--format", "json", db=db).stdout)["rows"]
     return sorted(game["game_id"] for game in games), [r["code"] for r in json.loads(result.stdout)["rejected"]]

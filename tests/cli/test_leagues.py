@@ -43,7 +43,7 @@ pytestmark = pytest.mark.ledger(make=create_league_ledger)
 
 @pytest.fixture
 def scheduled(copied: Callable[..., str]) -> str:
-    """The URL of the ledger when all have joined, so that the schedule is drawn."""
+    """Return the URL of the ledger when all have joined, so that the schedule is drawn."""
     return copied(create_league_ledger, *PLAYERS)
 
 

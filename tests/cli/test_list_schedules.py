@@ -24,7 +24,7 @@ pytestmark = pytest.mark.ledger(make=make_chess_ledger)
 
 
 def list_published_ends(ratings: Ratings, db: str) -> list[str]:
-    """Up to when lists of the ladder were published, in the order of the log."""
+    """Return the end of each published list of the ladder, in the order of the log."""
     rows = read_json(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
     return [row["data"]["as_of"] for row in rows]
 

@@ -232,8 +232,8 @@ def build_chess_game(
 
 @pytest.fixture(scope="module")
 def starred_db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A ledger with a player for each case of stars, who left their last games, and players with games that do not
-    count."""
+    """Return a ledger with a player for each case of stars, who left their last games, and players with uncounted
+    games."""
     folder = tmp_path_factory.mktemp("stars")
     events = [
         build_chess_game(

@@ -31,13 +31,13 @@ class FakeClock:
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
-    """The clock of the program."""
+    """Return the clock of the program."""
     return FakeClock(monkeypatch)
 
 
 @pytest.fixture(params=["of its instant", "from before"])
 def db(request: pytest.FixtureRequest, time: FakeClock, ratings: Ratings, store: str) -> str:
-    """A ledger with two games and a list, as `publish` makes it, or without an instant, as earlier versions made it."""
+    """Return a ledger with two games and a list, as `publish` makes it, or without an instant, as it once did."""
     assert ratings("init", "--for", "chess", db=store).exit_code == 0
     append_lines(ratings, store, build_chess_line("g-1", "2024-03-01T12:00:00Z", "anna", "ben"))
     append_lines(ratings, store, build_chess_line("g-2", "2024-04-01T12:00:00Z", "ben", "anna"))

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.ledger(make=create_list_ledger, store="sqlite")
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """A function that sets the clock."""
+    """Return a function that sets the clock."""
 
     def set_time(moment: str) -> None:
         since_1970 = datetime.fromisoformat(moment) - datetime.fromisoformat("1970-01-01T00:00:00Z")

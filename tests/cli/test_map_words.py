@@ -14,7 +14,7 @@ TABLE = "Wann,Wer,Gegen wen,Wie\n2024-11-22,anna,ben,3-1\n"
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    """A table whose columns have names that nobody knows."""
+    """Return a table whose columns have names that nobody knows."""
     file = tmp_path / "club.csv"
     file.write_text(TABLE, encoding="utf-8")
     return str(file)

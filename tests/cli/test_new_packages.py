@@ -31,7 +31,7 @@ def test_new_package_works_as_it_is(ratings: Ratings, tmp_path: Path, monkeypatc
     subprocess.run([sys.executable, *pip], check=True)
 
     def run(*arguments: str) -> str:
-        """What Python prints where the package is installed."""
+        """Return what Python prints where the package is installed."""
         environment = {"PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1", "RATINGS_DB": f"sqlite:///{db}"}
         process = subprocess.run(
             [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False

@@ -36,7 +36,7 @@ LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*); head (\d+:[0-9a-f]{6
 
 @pytest.fixture
 def db(ledger_url: str, ratings: Ratings) -> str:
-    """The URL of a ledger with a game, in each kind of store in turn."""
+    """Return the URL of a ledger with a game, in each kind of store in turn."""
     recorded = ratings("record", "--game", "catan", "--game-id", "g-1", "anna", "ben", "--by", "mira", db=ledger_url)
     assert recorded.exit_code == 0
     return ledger_url
@@ -222,7 +222,7 @@ def block_for_a_second(blocked: Callable[[], AbstractContextManager[Any]]) -> It
 
 @pytest.fixture
 def impatient_url(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The ledger with short lock timeouts and an empty state folder."""
+    """Return the ledger with short lock timeouts and an empty state folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     set_thresholds(monkeypatch, retry_seconds=0.2)
     url = make_url(f"sqlite:///{db}" if "://" not in db else db)

@@ -18,7 +18,7 @@ def make_one_ladder(ratings: Ratings, url: str) -> None:
 
 
 def make_two_ladders(ratings: Ratings, url: str) -> None:
-    """The same with a second one, on which there are more games."""
+    """Make the same ledger with a second ladder, on which there are more games."""
     make_one_ladder(ratings, url)
     for number in range(3, 6):
         game = build_game_data(f"g-{number}", "anna", "ben", game="catan", group="cities")

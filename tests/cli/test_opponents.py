@@ -36,7 +36,7 @@ pytestmark = pytest.mark.ledger(make=make_empty_ledger)
 
 @pytest.fixture
 def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
-    """A ledger where g-2 was voided and reinstated, g-4 was corrected, and ben was renamed to benno."""
+    """Return a ledger where g-2 was voided and reinstated, g-4 was corrected, and ben was renamed to benno."""
     (tmp_path / "games.csv").write_text(GAMES)
     four = ("--game", "catan", "--game-id", "g-4", "--at", "2024-01-04T20:00Z")
     for command in (
@@ -121,7 +121,7 @@ SIDES = ("with ben", "against cleo & dora (3)")
 
 @pytest.fixture
 def doubles(db: str, ratings: Ratings, tmp_path: Path) -> str:
-    """A ledger with a game of doubles."""
+    """Return a ledger with a game of doubles."""
     (tmp_path / "doubles.csv").write_text(DOUBLES)
     assert ratings("init", "--for", "tennis", "--system", "weng-lin", db=db).exit_code == 0
     result = ratings("import", str(tmp_path / "doubles.csv"), db=db)

@@ -30,7 +30,7 @@ NAMES = [
 
 
 def make_ledger(ratings: Callable[..., Any], url: str) -> None:
-    """Everybody of NAMES played one game; and a game whose id looks like a formula."""
+    """Make a ledger with a game of everybody of NAMES, and a game whose id looks like a formula."""
     participants = [{"player": player, "place": place} for place, player in enumerate(NAMES, 1)]
     events = [
         {
@@ -115,7 +115,7 @@ def test_csv_keeps_formula_lookalikes_exact(column: str, db: str, ratings: Calla
 
 
 def read_terminal(*arguments: str, columns: int) -> str:
-    """What a command writes to a terminal of so many columns, without colours."""
+    """Return the output of a command on a terminal with this many columns, without colours."""
     _, written = run_on_terminal(*arguments, columns=columns)
     return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
 

@@ -87,7 +87,7 @@ def create_published_own(ratings: Ratings, url: str) -> None:
 def create_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copied_file: Callable[..., str]
 ) -> Callable[..., tuple[str, Path]]:
-    """A function that creates a ledger with two games of a kind, and a ruleset file of a custom rule."""
+    """Return a function that creates a ledger with two games of a kind, and a ruleset file of a custom rule."""
 
     def create(rule: Rule, kind: str = "placing") -> tuple[str, Path]:
         offer_as_own(monkeypatch, rule)
@@ -100,7 +100,7 @@ def create_own(
 
 @pytest.fixture
 def published_db(monkeypatch: pytest.MonkeyPatch, copied_file: Callable[..., str]) -> str:
-    """A ledger with two games under a published ruleset of `OWN`."""
+    """Return a ledger with two games under a published ruleset of `OWN`."""
     offer_as_own(monkeypatch, OWN)
     return copied_file(create_published_own)
 

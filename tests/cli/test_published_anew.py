@@ -13,7 +13,7 @@ ANEW = "To publish the new lists:"
 
 @pytest.fixture
 def db(store: str, ratings: Ratings) -> str:
-    """A club with a home zone: two games, and a list of the end of each of two months."""
+    """Return a club with a home zone: two games, and a list of the end of each of two months."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=store).exit_code == 0
     for number, seats in enumerate((["anna", "ben"], ["ben", "cleo"]), 1):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-0{number}-05")
@@ -24,7 +24,7 @@ def db(store: str, ratings: Ratings) -> str:
 
 
 def list_offered_commands(text: str) -> list[str]:
-    """The commands that an output offers to publish lists anew."""
+    """Return the commands that an output offers to publish lists anew."""
     return [line.strip() for line in text.partition(ANEW)[2].splitlines() if line.startswith("  ratings publish")]
 
 

@@ -11,7 +11,7 @@ MARKS = "± is the uncertainty of a rating (its deviation); ? marks a provisiona
 
 @pytest.fixture
 def db(store: str, ratings: Ratings) -> str:
-    """A board-game club under a system with deviations, and Elo for another game."""
+    """Return a board-game club under a system with deviations, and Elo for another game."""
     assert ratings("init", "--for", "go", "--system", "weng-lin", "--zone", "UTC", db=store).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=store).exit_code == 0
     seats = [("anna", "ben"), ("anna", "cleo"), ("cleo", "ben"), ("anna", "ben")]

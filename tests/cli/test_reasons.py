@@ -15,7 +15,7 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture
 def create_filled_ledger(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
-    """A function that creates a ledger of the shipped rulesets, further ruleset files, and events."""
+    """Return a function that creates a ledger of the shipped rulesets, further ruleset files, and events."""
 
     def create(events: list[dict[str, Any]], *files: str) -> str:
         db = copied_file(make_ruled_ledger)

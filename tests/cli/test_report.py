@@ -78,7 +78,7 @@ class Tables(HTMLParser):
 
 
 def write_report(ratings: Ratings, db: str, path: Path, *options: str) -> str:
-    """The page that is written, from position 9 on."""
+    """Return the page that the report command writes about the events from position 9 on."""
     result = ratings("report", "changes", "--from", "9", *options, "-o", path, db=db)
     assert (result.exit_code, result.stdout) == (0, ""), result
     return path.read_text(encoding="utf-8")

@@ -125,7 +125,7 @@ def test_report_agrees_on_every_kind_of_ladder(
 
 @pytest.fixture(scope="module")
 def commands_run() -> set[str]:
-    """The commands that were already run on a copy of the ledger, where they would give the same output."""
+    """Return the commands that were already run on a copy of the ledger, where they would give the same output."""
     return set()
 
 

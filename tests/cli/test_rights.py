@@ -26,7 +26,7 @@ def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
 
 
 def list_findings(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, str, str]]:
-    """What the doctor finds wrong: who or how much, what, and the remedy; it is exit 1 then."""
+    """Return what the doctor finds wrong: (role or number, note, remedy); the exit code must be 1 then."""
     result = ratings("doctor", "--format", "json", db=url)
     rows = json.loads(result.stdout)
     assert result.exit_code == int(any(row["state"] == "WRONG" for row in rows)), result

@@ -127,7 +127,7 @@ def build_b5_line(game_id: str, *seats: str, at: str = NOON, season: str = "2010
 
 @pytest.fixture
 def league_db(copied_file: Callable[..., str]) -> str:
-    """The path of a ledger with the Babylon 5 league."""
+    """Return the path of a ledger with the Babylon 5 league."""
     return copied_file(create_ledger, "b5-league-1", name="league.db")
 
 
@@ -251,7 +251,7 @@ def test_rank_needs_five_season_games(league_db: str, ratings: Ratings) -> None:
 
 @pytest.fixture
 def lists_db(copied_file: Callable[..., str]) -> str:
-    """The path of a ledger with the Catan Elo lists."""
+    """Return the path of a ledger with the Catan Elo lists."""
     return copied_file(create_ledger, "catan-elo-2009-01", name="lists.db")
 
 

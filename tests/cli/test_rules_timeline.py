@@ -31,7 +31,7 @@ k_per_pair = 8
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """Five versions of a ruleset: 3 is a fix of the years from 2010, 4 is only for trials, 5 replaces 3 on its day."""
+    """Publish five versions: 3 fixes the years from 2010, 4 is only for trials, 5 replaces 3 on its day."""
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     days = {"1": "1900-01-01", "2": "2020-01-01", "3": "2010-01-01", "4": None, "5": "2010-01-01"}
     for version, day in days.items():
@@ -44,7 +44,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """The ledger of `make_ledger`, made at one moment, which is now."""
+    """Return the ledger of `make_ledger`, made at one moment, which is now."""
     set_clock(monkeypatch, NOW)
     return copied(make_ledger)
 

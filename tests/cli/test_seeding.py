@@ -19,14 +19,14 @@ AT = "2024-02-01T12:00:00Z"
 
 @pytest.fixture
 def db(store: str, ratings: Ratings) -> str:
-    """The URL of a ledger without games, in each kind of store in turn."""
+    """Return the URL of a ledger without games, in each kind of store in turn."""
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=store).exit_code == 0
     return store
 
 
 @pytest.fixture
 def one_db(ratings: Ratings, tmp_path: Path) -> str:
-    """The URL of a ledger without games in a SQLite file."""
+    """Return the URL of a ledger without games in a SQLite file."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=url).exit_code == 0
     return url

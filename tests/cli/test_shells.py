@@ -34,7 +34,7 @@ def create_hostile_club(ratings: Ratings, url: str) -> None:
 def typist(
     request: pytest.FixtureRequest, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[At]:
-    """The user of each shell in turn."""
+    """Yield the user of each shell in turn."""
     if not is_installed(request.param):
         pytest.skip(f"{request.param} is not installed")
     folder = tmp_path_factory.mktemp(request.param)

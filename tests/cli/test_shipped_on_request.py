@@ -44,7 +44,7 @@ pytestmark = pytest.mark.ledger(make=make_shogi_ledger, store="sqlite")
 
 
 def list_versions(ratings: Ratings, db: str) -> list[str]:
-    """The names of all published versions, in log order."""
+    """Return the names of all published versions, in log order."""
     return [row["version"] for row in read_json(ratings, db, "rules", "list")]
 
 

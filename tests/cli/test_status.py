@@ -33,7 +33,7 @@ def create_with_game(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of the ledger of `create_with_game`, in each kind of store in turn."""
+    """Return the URL of the ledger of `create_with_game`, in each kind of store in turn."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return copied(create_with_game)
 
@@ -65,7 +65,7 @@ def let_time_pass(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
 
 @pytest.fixture
 def break_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """A function that breaks the rule of the ladders from their second game on, or repairs it."""
+    """Return a function that breaks the rule of the ladders from their second game on, or repairs it."""
     rule = load_built_in_rule("pairwise-elo/1")
 
     def score(*arguments: Any) -> int:
@@ -296,7 +296,7 @@ def test_failure_after_a_run_dated_ahead_is_reported(
 
 @pytest.fixture
 def db_without_rule(db: str) -> str:
-    """A ledger with a ruleset whose rule belongs to a package that is not installed."""
+    """Return a ledger with a ruleset whose rule belongs to a package that is not installed."""
     data = {
         "id": "darts",
         "version": "1",
@@ -391,7 +391,7 @@ def test_rebuild_of_unknown_ladder_is_not_a_run(db: str, ratings: Ratings) -> No
 
 @pytest.fixture
 def kill_rebuild(db: str, ratings: Ratings) -> Iterator[Callable[[], None]]:
-    """A function that kills a rebuild in the middle of its run in another process."""
+    """Yield a function that kills a rebuild in the middle of its run in another process."""
     if (child := os.fork()) == 0:
         try:
             act_before_promotion(pytest.MonkeyPatch(), lambda: time.sleep(600))

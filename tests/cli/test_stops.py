@@ -21,7 +21,7 @@ Ratings = Callable[..., Any]
 
 
 def read_stop(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
-    """The exit code and the reason of a command that is asked for JSON; the message stands before them."""
+    """Return (exit code, reason) of a command with JSON output; the message must stand before the JSON."""
     result = ratings(*command, "--format", "json", db=db)
     *lines, last = result.stderr.splitlines()
     output = json.loads(last)

@@ -13,13 +13,13 @@ from sheets_synced import ROWS, SET, Club, count_differences, create_catan_ledge
 
 @pytest.fixture
 def club(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
-    """A club without games, in each kind of store in turn."""
+    """Return a club without games, in each kind of store in turn."""
     return Club(ratings, copied(create_catan_ledger), tmp_path / "sheets")
 
 
 @pytest.fixture
 def one_club(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
-    """A club without games, in SQLite."""
+    """Return a club without games, in SQLite."""
     return Club(ratings, copied_file(create_catan_ledger), tmp_path / "sheets")
 
 

@@ -20,7 +20,7 @@ QUESTION = "Record this? [yes, no] "
 
 @pytest.fixture
 def club(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
-    """A club with three games from its sheet, in each kind of store in turn."""
+    """Return a club with three games from its sheet, in each kind of store in turn."""
     club_with_games = Club(ratings, copied(create_catan_ledger), tmp_path / "sheets")
     club_with_games.import_sheet(*ROWS)
     return club_with_games
@@ -28,7 +28,7 @@ def club(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
 
 @pytest.fixture
 def one_club(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
-    """A club with three games from its sheet, in SQLite."""
+    """Return a club with three games from its sheet, in SQLite."""
     club_with_games = Club(ratings, copied_file(create_catan_ledger), tmp_path / "sheets")
     club_with_games.import_sheet(*ROWS)
     return club_with_games

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.ledger(make=create_chess_ledger)
 
 @pytest.fixture
 def profile_path(tmp_path: Path) -> Path:
-    """The path of a profile, beside the tables of January and February."""
+    """Return the path of a profile, beside the tables of January and February."""
     (tmp_path / "january.csv").write_text(JANUARY, encoding="utf-8")
     (tmp_path / "february.csv").write_text(FEBRUARY, encoding="utf-8")
     return tmp_path / "club.toml"

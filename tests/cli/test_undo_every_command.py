@@ -107,7 +107,7 @@ PLAYERS = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
 
 
 def make_stocked_ledger(ratings: Ratings, url: str) -> None:
-    """`create_every_ladder` with an imported sheet, seven games that need a paid account, and three leagues."""
+    """Extend `create_every_ladder` by an imported sheet, seven games that need a paid account, and three leagues."""
     create_every_ladder(ratings, url)
     files = {"club.csv": CLUB, "go.toml": ELO.format(id="go", version="1", game="go", partition=BY_LEAGUE)}
     with TemporaryDirectory() as folder:
@@ -131,17 +131,17 @@ def make_stocked_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture(scope="module")
 def stocked_digests(original_files: Callable[..., str], ratings: Ratings) -> dict[str, str]:
-    """The digests of all ladders of `make_stocked_ledger`."""
+    """Return the digests of all ladders of `make_stocked_ledger`."""
     return read_digests(ratings, original_files(make_stocked_ledger))
 
 
 def read_state(ratings: Ratings, db: str, query: str) -> tuple[dict[str, str], Any]:
-    """The digests of all ladders, and what a command says."""
+    """Return the digests of all ladders, and the output of a query."""
     return read_digests(ratings, db), read_query(ratings, db, query)
 
 
 def read_query(ratings: Ratings, db: str, query: str) -> Any:
-    """What a command says, if there is one, whatever it is known at; how it ends if it fails."""
+    """Return the output of a query, if there is one, without `known_at`; return its exit code if it fails."""
     if not query:
         return None
     result = ratings(*shlex.split(query), "--format", "json", db=db)

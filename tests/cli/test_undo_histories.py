@@ -296,7 +296,7 @@ def check_earlier(history: History) -> None:
 
 @pytest.fixture
 def create_store_url(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
-    """A function that returns the URL of another empty store, of each kind in turn."""
+    """Yield a function that returns the URL of another empty store, of each kind in turn."""
     if store_kind == "sqlite":
         numbers = iter(range(100_000))
         yield lambda: f"sqlite:///{tmp_path / f'{next(numbers)}.db'}"

@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def teams(tmp_path: Path, ratings: Callable[..., Any]) -> tuple[str, str]:
-    """A ledger for chess, and a table with a game of partners."""
+    """Return a ledger for chess, and a table with a game of partners."""
     db, table = str(tmp_path / "club.db"), tmp_path / "teams.csv"
     table.write_text("Date,Winners,Losers\n2026-11-20,Anna & Ben,Cleo & Dora\n", encoding="utf-8")
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=db).exit_code == 0

@@ -19,13 +19,13 @@ STARTS = {
 
 @pytest.fixture(scope="module")
 def db(shared_url: str, ratings: Ratings) -> str:
-    """A ledger with the shipped rulesets, shared by all vectors: each has players of its own."""
+    """Return a ledger with the shipped rulesets, shared by all vectors: each has players of its own."""
     assert ratings("init", db=shared_url).exit_code == 0
     return shared_url
 
 
 def rename_players(number: int, data: Any) -> Any:
-    """The data with players of this vector's own, in the same order: `a` is `0-a`."""
+    """Return the data with players of this vector's own, in the same order: `a` is `0-a`."""
     if isinstance(data, list):
         return [rename_players(number, part) for part in data]
     if isinstance(data, dict):

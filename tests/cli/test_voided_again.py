@@ -31,14 +31,14 @@ def make_chess_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The ledger of `chess`, in each kind of store, beside a sheet of two games."""
+    """Return the ledger of `make_chess_ledger`, in each kind of store, beside a sheet of two games."""
     (tmp_path / "c.csv").write_text(SHEET)
     monkeypatch.chdir(tmp_path)
     return copied(make_chess_ledger)
 
 
 def run_command(ratings: Ratings, db: str, *command: object) -> Any:
-    """What became of a command, which must succeed."""
+    """Return the result of a command, which must succeed."""
     result = ratings(*command, db=db)
     assert result.exit_code == 0, result
     return result
@@ -52,14 +52,14 @@ def follow(ratings: Ratings, db: str, command: str, *options: str) -> None:
 
 
 def list_notes(ratings: Ratings, db: str, *command: object) -> list[str]:
-    """The notes of a command about voided games; nothing may be appended by it."""
+    """Return the notes of a command about voided games; it must append nothing."""
     output = run_command(ratings, db, *command)
     assert "0 appended" in output.stdout or "0 would be appended" in output.stdout
     return [line for line in output.stderr.splitlines() if "voided" in line]
 
 
 def list_times(ratings: Ratings, db: str) -> dict[str, str]:
-    """When games that count were played, by game_id."""
+    """Return when counted games were played, by game_id."""
     rows = read_json(ratings, db, "games")["rows"]
     return {row["game_id"]: row["occurred_at"][:19] for row in rows if "voided" not in row}
 

@@ -26,7 +26,7 @@ WAYS = {
 
 
 def way(*arguments: str) -> str:
-    """What scripts/trace.py prints."""
+    """Return what scripts/trace.py prints."""
     process = subprocess.run(
         [sys.executable, "scripts/trace.py", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )

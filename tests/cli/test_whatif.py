@@ -29,7 +29,7 @@ pytestmark = pytest.mark.ledger(make=create_three_games, store="sqlite")
 
 @pytest.fixture
 def write_rules(tmp_path: Path) -> WriteRules:
-    """A function that writes the shipped Elo ruleset as version `new`, in force since 1900, with changed lines."""
+    """Return a function that writes the shipped Elo ruleset, with changed lines, as `new`, in force since 1900."""
 
     def write(changes: dict[str, str] | None = None) -> Path:
         text = (SHIPPED / "catan-elo-2009-01.toml").read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ def create_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copied_file: Callable[..., str]) -> str:
-    """A ledger in which every player is active."""
+    """Return a ledger in which every player is active."""
     return copied_file(create_ledger)
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 @pytest.fixture
 def few_games(monkeypatch: pytest.MonkeyPatch, at_length: bool) -> None:
-    """In short `rules check` tries a rule on some games: a thousand for each say no more of what is written."""
+    """Let `rules check` try a rule on few games: a thousand for each say no more of what is written."""
     if not at_length:
         shorten_trials(monkeypatch, games=50)
 
@@ -159,7 +159,7 @@ def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypat
 
 
 def read_failing(ratings: Ratings, db: str) -> list[dict[str, str]]:
-    """What the doctor prints as JSON when something is wrong."""
+    """Return the JSON that the doctor prints when something is wrong."""
     result = ratings("doctor", "--format", "json", db=db)
     assert result.exit_code == 1
     return list(json.loads(result.stdout))

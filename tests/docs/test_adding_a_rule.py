@@ -107,7 +107,7 @@ def test_other_ladders_work_without_package(played: Played, ratings: Callable[..
 
 
 def copy_package(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """A shell that has the package, in a folder of its own."""
+    """Return a shell that has the package, in a folder of its own."""
     shutil.copytree(played.folder / "installed", folder / "installed")
     for name in ("ratings.db", "petanque-points-2025.toml"):
         shutil.copy(played.folder / name, folder)

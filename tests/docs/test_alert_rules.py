@@ -27,7 +27,7 @@ def load_rules() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def written(ratings: Callable[..., Any], ledger_url: str, tmp_path: Path) -> dict[str, set[str]]:
-    """The metrics of a ledger after a night, by name, each with its labels."""
+    """Return the metrics of a ledger after a night, by name, each with its labels."""
     assert ratings("nightly", "--backup", tmp_path / "backups", db=ledger_url).exit_code == 0
     metrics: dict[str, set[str]] = {}
     for line in ratings("status", "--format", "prometheus", db=ledger_url).stdout.splitlines():

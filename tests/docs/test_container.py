@@ -205,7 +205,7 @@ def test_scripts_set_up_the_roles_of_a_server(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[tuple[str, str]]:
-    """A container engine that works here, and the image that it built."""
+    """Yield a container engine that works here, and the image that it built."""
     engines = [name for name in ("podman", "docker") if shutil.which(name)]
     working = [name for name in engines if run_quietly(name, "info") == 0]
     if not working:

@@ -23,7 +23,7 @@ def test_season_matches_its_script() -> None:
 
 @pytest.fixture
 def db(ratings: Callable[..., Any], tmp_path: Path) -> str:
-    """The ledger of the README after the import."""
+    """Return the ledger of the README after the import."""
     path = str(tmp_path / "ratings.db")
     assert ratings("init", "--for", "catan", "--zone", "Europe/Berlin", db=path).exit_code == 0
     assert ratings("import", SEASON, "--set", "game=catan", db=path).exit_code == 0

@@ -14,7 +14,7 @@ LINK = re.compile(r"""(?:\]\(|(?:src|href)=")([^)\s"]+)[)"]""")
 
 @pytest.fixture(scope="module")
 def metadata() -> dict[str, Any]:
-    """The metadata as the build backend computes it."""
+    """Return the metadata as the build backend computes it."""
     command = [sys.executable, "-m", "hatchling", "metadata"]
     process = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     parsed: dict[str, Any] = json.loads(process.stdout)

@@ -31,7 +31,7 @@ GAMES = (
 
 
 def with_mira(ratings: Callable[..., Any], url: str) -> None:
-    """A ledger with the player whom the page asks about."""
+    """Make a ledger with the player whom the page asks about."""
     assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
     for game_id, at, *players in GAMES:
         result = ratings("record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
@@ -41,7 +41,7 @@ def with_mira(ratings: Callable[..., Any], url: str) -> None:
 
 @pytest.fixture
 def shell(copied: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """A function that runs commands while a server shows a ledger, in each kind of store; it gives what they print."""
+    """Yield a function that returns the output of commands while a server shows a ledger, in each kind of store."""
     if shutil.which("curl") is None:
         pytest.skip("there is no curl")
     url = copied(with_mira)

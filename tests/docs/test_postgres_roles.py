@@ -34,7 +34,7 @@ FORBIDDEN_STATEMENTS = (
 
 @pytest.fixture
 def roles(postgres_url: str, ratings: Callable[..., Any]) -> Iterator[Roles]:
-    """The documented roles under names of this test, with a ledger that their owner created."""
+    """Yield the documented roles under names of this test, with a ledger that their owner created."""
     with create_documented_roles(ratings, postgres_url) as created_roles:
         assert ratings("init", db=created_roles.owner).exit_code == 0
         yield created_roles
@@ -52,7 +52,7 @@ def test_page_has_every_printed_grant(ratings: Callable[..., Any]) -> None:
 
 @pytest.fixture
 def season_roles(roles: Roles) -> Roles:
-    """The documented roles, with a ledger into which the writer has imported a season."""
+    """Return the documented roles, with a ledger into which the writer has imported a season."""
     season = str(ROOT / "examples" / "winter-league.csv")
     options = ["--set", "game=club-catan", "--zone", "Europe/Berlin"]
     assert run_command("import", season, *options, db=roles.writer) == 0

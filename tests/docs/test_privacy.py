@@ -32,7 +32,7 @@ def read_points(ratings: Ratings, db: str, *axes: object) -> dict[str, str]:
 
 
 def restore_export(ratings: Ratings, lines: str, folder: Path, name: str) -> Any:
-    """A ledger of a changed export, and what its restore said."""
+    """Restore a changed export into a new ledger; return (its path, the result of the restore)."""
     (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     db = str(folder / f"{name}.db")
     assert ratings("init", "--no-rules", db=db).exit_code == 0
@@ -40,7 +40,7 @@ def restore_export(ratings: Ratings, lines: str, folder: Path, name: str) -> Any
 
 
 def replace_name(text: str, by: str) -> str:
-    """What the page's `sed` does."""
+    """Replace the name as the page's `sed` does."""
     assert 'sed \'s/"anouk"/"m-0"/g\'' in PAGE
     return text.replace('"anouk"', f'"{by}"')
 

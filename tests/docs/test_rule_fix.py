@@ -44,13 +44,13 @@ def club_ledger(ratings: Callable[..., Any], url: str) -> None:
 
 @pytest.fixture
 def club(copied: Callable[..., str]) -> str:
-    """The ledger of `club_ledger`."""
+    """Return the ledger of `club_ledger`."""
     return copied(club_ledger)
 
 
 @pytest.fixture
 def read(ratings: Callable[..., Any], club: str) -> Read:
-    """What a command prints as JSON."""
+    """Return a function that reads the JSON of a command."""
 
     def run(*arguments: object) -> Any:
         result = ratings(*arguments, "--format", "json", db=club)
@@ -61,12 +61,12 @@ def read(ratings: Callable[..., Any], club: str) -> Read:
 
 
 def summarize_changes(rows: list[dict[str, Any]]) -> dict[str, tuple[str, str, str]]:
-    """Points before, change and after by player."""
+    """Return points before, change and after by player."""
     return {row["player"]: (row["before"], row["change"], row["after"]) for row in rows}
 
 
 def read_published_tables(read: Read) -> list[Any]:
-    """The yearly tables as published, without what tells of their recording."""
+    """Return the yearly tables as published, without the members about their recording."""
     lists = [read("standings", LADDER, "--as-published", "--as-of", f"{year}-12-31") for year in YEARS]
     return [{name: value for name, value in standings.items() if name != "published"} for standings in lists]
 

@@ -43,7 +43,7 @@ def with_games(ratings: Callable[..., Any], url: str) -> None:
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """A function that starts the commands of the page in a shell; what was started ends with the test."""
+    """Yield a function that starts the commands of the page in a shell; what was started ends with the test."""
     with ExitStack() as stack:
 
         def start(commands: str, **environment: str) -> subprocess.Popen[bytes]:

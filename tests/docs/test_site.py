@@ -21,7 +21,7 @@ PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 @pytest.fixture
 def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A ledger for chess, which the environment names, in each kind of store; `ratings` is on the path."""
+    """Return a ledger for chess, which the environment names, in each kind of store; `ratings` is on the path."""
     url = copied(make_chess_ledger)
     program = tmp_path / "bin" / "ratings"
     program.parent.mkdir()
@@ -34,19 +34,19 @@ def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:
-    """What a reading command prints as JSON."""
+    """Return the JSON that a reading command prints."""
     return json.loads(ratings(*arguments, "--format", "json", db=db).stdout)
 
 
 def build_event(number: int, *players: str) -> dict[str, Any]:
-    """A game of chess as an event."""
+    """Return a game of chess as an event."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
     data = {"game_id": f"m-{number}", "game": "chess", "participants": participants}
     return {"type": "game.recorded", "occurred_at": "2026-03-05T19:30:00Z", "data": data}
 
 
 def list_games(ratings: Callable[..., Any], db: str) -> list[str]:
-    """The recorded games by position."""
+    """Return the recorded games by position."""
     rows = read(ratings, db, "games", "--limit", "0")["rows"]
     return [row["game_id"] for row in sorted(rows, key=lambda row: int(row["position"]))]
 

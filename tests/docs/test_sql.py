@@ -28,14 +28,14 @@ MEANINGS = _read_documented_views()
 
 
 def list_queries(fence: str) -> list[str]:
-    """The queries in the blocks of this kind."""
+    """Return the queries in the blocks of this kind."""
     blocks = re.findall(rf"^```{fence}\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     return [query.strip() for block in blocks for query in block.split(";") if query.strip()]
 
 
 @pytest.fixture
 def season(store: str, ratings: Ratings) -> str:
-    """A season with a game that was voided, a rename and an adjustment; its history is kept."""
+    """Return a season with a game that was voided, a rename and an adjustment; its history is kept."""
     for arguments in (
         ["init", "--for", "catan"],
         ["import", ROOT / "examples" / "winter-league.csv", "--set", "game=catan", "--zone", "UTC"],

@@ -14,13 +14,13 @@ OF_THE_SITE = ("cli", "ledger", "projections")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the sdist in a folder that has nothing else."""
+    """Return the wheel, built from the sdist in a folder that has nothing else."""
     return build_wheel(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the program, a rule package of old, and modules of the site's own."""
+    """Return an environment with the program, a rule package of old, and modules of the site's own."""
     folder = tmp_path_factory.mktemp("site")
     site_packages = create_environment(folder, wheel, WHEEL)
     for name in OF_THE_SITE:

@@ -20,7 +20,7 @@ ReadJson = Callable[..., Any]
 
 @pytest.fixture
 def fill_year(ratings: Callable[..., Any]) -> Callable[[str], ReadJson]:
-    """A function that records the year in a ledger and returns a function that runs a command and returns its JSON."""
+    """Return a function that records the year in a ledger; it returns a function that runs a command for its JSON."""
 
     def fill(url: str) -> ReadJson:
         def read_json(*arguments: object) -> Any:

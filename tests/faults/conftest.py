@@ -23,7 +23,7 @@ def expected(
     tmp_path_factory: pytest.TempPathFactory,
     at_length: bool,
 ) -> ExpectedRebuild:
-    """The ledger, the rows that one machine stores, and the objects that one undisturbed process makes."""
+    """Return the ledger, the rows that one machine stores, and the objects that one undisturbed process makes."""
     games = 200_000 if at_length else 2_000
     folder = tmp_path_factory.mktemp("undisturbed")
     original = Path(original_files(create_many_ladders, games).removeprefix("sqlite:///"))
@@ -47,7 +47,7 @@ def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCl
 
 @pytest.fixture
 def cluster(shared_cluster: LocalCluster) -> LocalCluster:
-    """A cluster of two undisturbed workers."""
+    """Return a cluster of two undisturbed workers."""
     shared_cluster.heal()
     return shared_cluster
 

@@ -34,7 +34,7 @@ def create_attacked_ledger(_: object, url: str) -> None:
 
 @pytest.fixture
 def attacked_url(copied: Callable[..., str]) -> str:
-    """The URL of a ledger with four games and an event that supersedes the second, in each kind of store in turn."""
+    """Return the URL of a ledger with four games and an event that supersedes the second, in each kind of store."""
     return copied(create_attacked_ledger)
 
 

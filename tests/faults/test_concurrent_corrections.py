@@ -80,7 +80,7 @@ def decide_repeatedly(
     choose_decision: Callable[[EventLookup, int, int], Draft],
     outcomes_file: Path,
 ) -> None:
-    """In each round read the log, wait for the others, and append the resulting decision."""
+    """Read the log, wait for the others, and append the resulting decision, in each round."""
     ledger = open_ledger(url, keep_open=True)
     outcomes = []
     for number in range(rounds):

@@ -42,7 +42,7 @@ def create_with_history(_: Ratings, url: str, first: int) -> None:
 
 @pytest.fixture
 def exported(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
-    """The lines of a backup, from each kind of store in turn."""
+    """Return the lines of a backup, from each kind of store in turn."""
     file = tmp_path / "own.jsonl"
     url = copied(create_with_history, 0)
     assert ratings("export", "events", "-o", file, db=url).exit_code == 0
@@ -51,7 +51,7 @@ def exported(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Li
 
 @pytest.fixture
 def other_backup(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
-    """The lines of another ledger's backup with as many events."""
+    """Return the lines of another ledger's backup with as many events."""
     db, file = copied_file(create_with_history, 3, name="theirs.db"), tmp_path / "theirs.jsonl"
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0
     return file.read_bytes().splitlines(keepends=True)

@@ -32,7 +32,7 @@ def create_long_ledger(_: object, url: str) -> None:
 
 @pytest.fixture
 def file(copied_file: Callable[..., str]) -> Path:
-    """The path of the ledger of `create_long_ledger`."""
+    """Return the path of the ledger of `create_long_ledger`."""
     return Path(copied_file(create_long_ledger))
 
 

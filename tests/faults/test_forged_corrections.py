@@ -24,7 +24,7 @@ EVENTS = 8
 
 
 def make_ledger(_: object, url: str) -> None:
-    """Games g-1, corrected at 4, g-2, voided at 5, and g-3; an account change withdrawn at 7, a rename at 8."""
+    """Make games g-1, corrected at 4, g-2, voided at 5, and g-3; withdraw an account change at 7, rename at 8."""
     create_ledger(url)
     done = append_games(
         url,
@@ -44,7 +44,7 @@ def make_ledger(_: object, url: str) -> None:
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """The ledger of `make_ledger`."""
+    """Return the ledger of `make_ledger`."""
     return copied(make_ledger)
 
 

@@ -42,7 +42,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def games(tmp_path: Path) -> Path:
-    """A file of games that takes about a megabyte in the ledger."""
+    """Return a file of games that takes about a megabyte in the ledger."""
     rows = [f"g-{number},2010-03-05T19:30Z,catan,anna,ben,cleo,dora" for number in range(GAMES)]
     path = tmp_path / "games.csv"
     path.write_text("\n".join(["game_id,occurred_at,game,1st,2nd,3rd,4th", *rows, ""]))
@@ -51,7 +51,7 @@ def games(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """The folder of a file system with space for a part of the import."""
+    """Yield the folder of a file system with space for a part of the import."""
     folder = tmp_path / "disk"
     folder.mkdir()
     with mount_small_disk(folder, f"{DISK_KIB}k"):
@@ -160,7 +160,7 @@ def test_rebuild_on_full_disk_frees_its_space(small_disk: Path, ratings: Callabl
 
 @pytest.fixture
 def small_tablespace(postgres_url: str) -> Iterator[str]:
-    """The name of a tablespace on a file system with space for a part of a rebuild."""
+    """Yield the name of a tablespace on a file system with space for a part of a rebuild."""
     with TemporaryDirectory(prefix="ratings-disk-") as name, psycopg.connect(postgres_url, autocommit=True) as server:
         owner = os.stat(str(server.execute("SHOW data_directory").fetchone()[0])).st_uid  # type: ignore[index]
         os.chmod(name, 0o755)

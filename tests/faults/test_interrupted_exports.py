@@ -34,7 +34,7 @@ def create_with_games(_: Ratings, url: str) -> None:
 
 @pytest.fixture
 def full_url(copied: Callable[..., str]) -> str:
-    """The URL of a ledger with some thousand games, in each kind of store in turn."""
+    """Return the URL of a ledger with some thousand games, in each kind of store in turn."""
     return copied(create_with_games)
 
 
@@ -68,7 +68,7 @@ def measure_seconds(*arguments: object) -> float:
 
 @pytest.fixture(params=["without a name", "under another name"])
 def temporary_file(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The kind of temporary file of an export: without a name, or under another name."""
+    """Return the kind of temporary file of an export: without a name, or under another name."""
     if request.param == "under another name":
         monkeypatch.setattr(own_files.os, "O_TMPFILE", 0, raising=False)
     elif not getattr(os, "O_TMPFILE", 0):
@@ -218,7 +218,7 @@ def test_interrupted_restore_is_all_or_nothing(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """The folder of a file system that has room for a part of an export."""
+    """Yield the folder of a file system that has room for a part of an export."""
     folder = tmp_path / "disk"
     folder.mkdir()
     with mount_small_disk(folder, "24k"):

@@ -26,7 +26,7 @@ BATCH_EVENTS_MAX = 8
 
 
 def build_batch(writer: int, number: int) -> list[Draft]:
-    """The batch of that number of a writer, always the same."""
+    """Return the batch of this number of a writer, always the same."""
     return [
         build_numbered_game(f"{writer}-{number}-{place}")
         for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)
@@ -49,7 +49,7 @@ def commit_batches(url: str, writer: int, number: int, acknowledge: int) -> None
 
 @contextmanager
 def open_line_pipe() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
-    """The writing end of a pipe, and a function that waits so many seconds for lines and gives them."""
+    """Yield the writing end of a pipe, and a function that waits some seconds for lines and returns them."""
     reading, writing = os.pipe()
     rest = b""
 
@@ -69,7 +69,7 @@ def open_line_pipe() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
 
 
 def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int, str], list[int]]:
-    """Strike until so many writers are dead: the acknowledged hashes by position, and the next batch of each writer."""
+    """Kill this many writers; return the acknowledged hashes by position, and the next batch of each writer."""
     acknowledged: dict[int, str] = {}
     following = [0] * WRITERS
 

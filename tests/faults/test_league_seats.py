@@ -19,7 +19,7 @@ SEATS = 8
 
 
 def format_evening(player: str, number: int) -> str:
-    """A game that somebody finished."""
+    """Return a finished game."""
     participants = [{"player": player, "place": 1}, {"player": f"{player}'s guest", "place": 2}]
     data = {"game_id": f"{player}-{number}", "game": "gonzaga", "participants": participants}
     return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
@@ -36,13 +36,13 @@ def with_league(ratings: Ratings, url: str, players: int) -> None:
 
 @pytest.fixture
 def wanting(at_length: bool) -> int:
-    """How many want a seat that only one can have."""
+    """Return how many players want a seat that only one can have."""
     return 20 if at_length else 8
 
 
 @pytest.fixture
 def url(copied: Callable[..., str], wanting: int) -> str:
-    """The ledger of `with_league`, in each kind of store."""
+    """Return the ledger of `with_league`, in each kind of store."""
     return copied(with_league, SEATS - 1 + wanting)
 
 

@@ -23,13 +23,13 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
-    """A file that is there once half of a long message is sent."""
+    """Return a file that is there once half of a long message is sent."""
     return tmp_path / "sent"
 
 
 @pytest.fixture
 def halfway(monkeypatch: pytest.MonkeyPatch, sent: Path) -> Callable[[Callable[[], object]], None]:
-    """A function that has workers do something once they have sent half of a long message."""
+    """Return a function that has workers do something once they have sent half of a long message."""
     send = Connection._send  # type: ignore[attr-defined]
 
     def has(then: Callable[[], object]) -> None:
@@ -46,8 +46,8 @@ def halfway(monkeypatch: pytest.MonkeyPatch, sent: Path) -> Callable[[Callable[[
 
 
 def end_of(work: Callable[[Generator[bytes]], object], folder: Path) -> int:
-    """The exit code of a process that reads a short message of two workers, and then does something with the rest, all
-    of them long. Its pool's thread could keep this process from ending, too."""
+    """Return the exit code of a process that reads a short message of two workers, and then works with the rest, which
+    are long. The pool's thread could keep this process from ending, too."""
 
     def build_message(number: int) -> bytes:
         if number == 0:

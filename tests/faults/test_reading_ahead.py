@@ -154,7 +154,7 @@ def import_by_command(url: str, path: Path) -> int:
 
 @pytest.fixture
 def stalled_import(ledger_url: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """The process ids of an import from a pipe that has stalled, and of the process that reads the pipe."""
+    """Yield the process ids of an import from a pipe that has stalled, and of the process that reads the pipe."""
     path = tmp_path / "games.jsonl"
     os.mkfifo(path)
     importer = fork_child(import_by_command, ledger_url, path)

@@ -35,7 +35,7 @@ RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-el
 
 @pytest.fixture
 def rated_url(ledger_url: str, ratings: Callable[..., Any]) -> str:
-    """The URL of a ledger with a ruleset and games on all of its ladders; a rebuild takes a moment."""
+    """Return the URL of a ledger with a ruleset and games on all of its ladders; a rebuild takes a moment."""
     assert ratings("rules", "publish", RULESET, db=ledger_url).exit_code == 0
     append_games(ledger_url, [build_numbered_game(number, size=3 + number % 6) for number in range(60)])
     return ledger_url
@@ -321,7 +321,7 @@ def replay_without_end(*_: Any) -> Any:
 
 @pytest.fixture
 def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file with the ids of worker processes, whose replays never end."""
+    """Return a file with the ids of worker processes, whose replays never end."""
     path = tmp_path / "workers"
     path.touch()
     monkeypatch.setenv("WORKERS", str(path))

@@ -27,7 +27,7 @@ MINUTE_US, HOUR_US = 60 * 1_000_000, 3_600 * 1_000_000
 
 @pytest.fixture(autouse=True)
 def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The empty folder in which accounts keep state."""
+    """Return the empty folder in which accounts keep state."""
     folder = tmp_path / "state_folder"
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
@@ -168,7 +168,7 @@ def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def reader_url(ledger_url: str) -> Iterator[str]:
-    """The URL of the ledger for a user who can only read it: a role, or a file that takes no change."""
+    """Yield the URL of the ledger for a user who can only read it: a role, or a file that takes no change."""
     if ledger_url.startswith("sqlite"):
         with closing(sqlite3.connect(str(make_url(ledger_url).database))) as connection:
             # the program does not write a table with a foreign trigger; file permissions would not stop root

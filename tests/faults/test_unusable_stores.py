@@ -89,7 +89,7 @@ def create_with_two_games(_: object, url: str) -> None:
 
 @pytest.fixture
 def file(copied_file: Callable[..., str]) -> Path:
-    """The path of a SQLite ledger with two games."""
+    """Return the path of a SQLite ledger with two games."""
     return Path(copied_file(create_with_two_games))
 
 
@@ -159,7 +159,7 @@ def test_open_reader_blocks_appends(file: Path, ratings: Ratings) -> None:
 
 @pytest.fixture
 def readable_folder() -> Iterator[Path]:
-    """A folder that other users may read, unlike pytest's own folders."""
+    """Yield a folder that other users may read, unlike pytest's own folders."""
     with TemporaryDirectory(prefix="ratings-") as name:
         Path(name).chmod(0o755)
         yield Path(name)

@@ -35,7 +35,7 @@ LOST = {
 
 @pytest.fixture
 def db(store: str, ratings: Ratings) -> str:
-    """A ledger with one game, of each kind of store."""
+    """Return a ledger with one game, of each kind of store."""
     assert ratings("init", "--for", "chess", db=store).exit_code == 0
     assert record(ratings, store, 1).exit_code == 0
     return store

@@ -58,7 +58,7 @@ SHARED_SERVER = "the one of all tests"
     params=mark_long_values([SHARED_SERVER, "on the path"], [SHARED_SERVER, "on the path", "older"]),
 )
 def mutated_ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
-    """A ledger in each available PostgreSQL, with a role that may read it as docs/postgresql.md grants it."""
+    """Yield a ledger in each available PostgreSQL, with a role that may read it as docs/postgresql.md grants it."""
     if request.param == SHARED_SERVER:
         running: Any = nullcontext(request.getfixturevalue("server"))
     elif (programs := find_older_server_programs()[request.param]) is not None:

@@ -52,7 +52,7 @@ pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 def list_csv_commands(group: click.Group, *path: str) -> list[tuple[str, ...]]:
-    """Every command that writes CSV, by the words that call it."""
+    """Return every command that writes CSV, by the words that call it."""
     commands = []
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
@@ -106,7 +106,7 @@ def test_safe_csv_has_no_formulas(
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number as this program writes it, with digits alone."""
+    """Return whether a cell is a number as this program writes it, with digits alone."""
     parts = cell.removeprefix("-").replace("/", ".", 1).split(".")
     return len(parts) <= 2 and all(part.isascii() and part.isdigit() for part in parts)
 

@@ -147,13 +147,13 @@ def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request
 
 @pytest.fixture
 def sqlite_db(copied_file: Callable[..., str]) -> str:
-    """The URL of a ledger in SQLite."""
+    """Return the URL of a ledger in SQLite."""
     return f"sqlite:///{copied_file(create_published_ledger)}"
 
 
 @pytest.fixture
 def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    """The URL of a ledger in PostgreSQL."""
+    """Yield the URL of a ledger in PostgreSQL."""
     with create_postgres_database(server, original_databases(create_published_ledger)) as url:
         yield url
 

@@ -37,7 +37,7 @@ def own_server() -> Iterator[OwnServer]:
 
 @pytest.fixture
 def db(own_server: OwnServer, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a ledger with a game, on a server on which commands soon give up."""
+    """Yield the URL of a ledger with a game, on a server on which commands soon give up."""
     set_thresholds(monkeypatch, silent_seconds=0.5)
     set_thresholds(monkeypatch, ping_seconds=2)  # the least that libpq waits
     with create_postgres_database(own_server.url) as url:
@@ -54,7 +54,7 @@ def import_games(ratings: Ratings, db: str, *numbers: int) -> Any:
 
 @pytest.fixture
 def freeze(own_server: OwnServer) -> Iterator[Callable[[], None]]:
-    """A function that freezes all processes of the server until it is called again or the test ends."""
+    """Yield a function that freezes all processes of the server until it is called again or the test ends."""
     stopped: list[int] = []
 
     def send_signal(number: signal.Signals) -> None:

@@ -30,7 +30,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 
 def run_interrupted(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tuple[int, str, str]:
-    """The exit code and output of a command that gets a signal so long after it began."""
+    """Return the exit code and output of a command that gets a signal some time after it began."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
         stdin=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ def run_interrupted(db: str, command: tuple[str, ...], number: int, after_ms: in
 
 
 def is_before_program(err: str) -> bool:
-    """Whether a traceback is of Python's own beginning, which no program can help: nothing of ours ran yet."""
+    """Return whether a traceback is of Python's own beginning, before any module of the program ran."""
     ours = re.findall(rf'File "{re.escape(str(ROOT))}/(?!\.venv/)([^"]+)", line \d+, in (\S+)', err)
     return {*ours} <= STARTING
 

@@ -73,7 +73,7 @@ def run_answering_commands(ratings: Ratings, url: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def results_before(ratings: Ratings) -> Callable[[str], dict[str, Any]]:
-    """A function that returns the results before any change, which are the same for every copy of a ledger in a
+    """Return a function that returns the results before any change, which are the same for every copy of a ledger in a
     store."""
     results_by_kind: dict[bool, dict[str, Any]] = {}
 

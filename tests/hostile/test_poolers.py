@@ -40,7 +40,7 @@ COMMANDS = [
 
 @contextmanager
 def run_pooler(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
-    """The URL of a database through a PgBouncer that pools in some way and has so many connections to the server."""
+    """Yield the URL of a database through a PgBouncer that pools in some way with this many server connections."""
     url = make_url(direct)
     host = str(url.query.get("host") or url.host)
     # it does not run as root, and has to reach the socket of the server

@@ -34,7 +34,7 @@ SETTINGS = [
 
 @pytest.fixture
 def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    """The URL of a ledger without games in PostgreSQL."""
+    """Yield the URL of a ledger without games in PostgreSQL."""
     with create_postgres_database(server, original_databases(make_chess_ledger)) as url:
         yield url
 
@@ -235,7 +235,7 @@ def read_session_name(db: str) -> str:
 
 @pytest.fixture
 def service(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a PostgreSQL service that leads to the ledger."""
+    """Return the name of a PostgreSQL service that leads to the ledger."""
     url = make_url(db)
     host = url.host or url.query["host"]
     service_file = tmp_path / "services.conf"

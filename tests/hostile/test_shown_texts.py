@@ -34,12 +34,12 @@ ANYTHING = TURNED + "\x1b[2J\x1b]0;x\x07\r\b\x00\x7f\x80\x9b31m\x9d"
 
 
 def find_hidden_characters(output: str) -> set[str]:
-    """The characters of an output that are none to see, but for spaces and ends of lines."""
+    """Return the invisible characters of an output except spaces and ends of lines."""
     return {c for c in output if not (c.isprintable() or c in "\n\t" or category(c) == "Zs")}
 
 
 def name(text: str) -> str:
-    """An id of at most 64 characters with everything that ids can hold."""
+    """Return an id of at most 64 characters with everything that ids can hold."""
     return f"{text}{UNSEEN}é"
 
 
@@ -84,7 +84,7 @@ EVENTS = [
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """Such characters in every text that a record can hold, and in a published list."""
+    """Put such characters into every text that a record can hold, and into a published list."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     with open_for_writing(url) as connection:
         for number, (type_name, data) in enumerate(EVENTS):

@@ -249,7 +249,7 @@ class Storm:
 
 @pytest.fixture
 def storm_target(store_kind: str, tmp_path: Path, ratings: Ratings) -> Iterator[tuple[str, OwnServer | None]]:
-    """The URL of a ledger with a ruleset, in each kind of store in turn, and the server if there is one."""
+    """Yield the URL of a ledger with a ruleset, in each kind of store in turn, and the server if there is one."""
     if store_kind == "sqlite":
         url = f"sqlite:///{tmp_path / 'ratings.db'}"
         create_with_ruleset(ratings, url)

@@ -22,7 +22,7 @@ LATER = ("record", "-q", "--game", "chess", "--game-id", "later", "--at", "2024-
 
 @pytest.fixture
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of all caches, which are written from the first event on."""
+    """Return the folder of all caches, which are written from the first event on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     set_thresholds(monkeypatch, cached_events=1, scanned_events=10**9)
     return tmp_path / "cache" / "ratings-ledger"
@@ -30,7 +30,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def db(copied_file: Callable[..., str], ratings: Ratings, caches: Path) -> str:
-    """The URL of a ledger with games and a cache."""
+    """Return the URL of a ledger with games and a cache."""
     url = f"sqlite:///{copied_file(create_with_games)}"
     shutil.rmtree(caches, ignore_errors=True)  # the cache of the original, if it has just been created
     read_standings(ratings, url)

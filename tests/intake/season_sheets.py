@@ -23,7 +23,7 @@ class Duel(NamedTuple):
 
     @property
     def winner(self) -> str | None:
-        """The winner; None for a draw."""
+        """Return the winner; None for a draw."""
         first_score, second_score = self.scores
         return None if first_score == second_score else self.first if first_score > second_score else self.second
 

@@ -63,7 +63,7 @@ def read_results(url: str) -> tuple[list[Any], dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def expected_results() -> dict[str, tuple[list[Any], dict[str, str]]]:
-    """The results of the seasons as events, by season; tests add them when they need them."""
+    """Return the results of the seasons as events, by season; tests add them when they need them."""
     return {}
 
 

@@ -48,7 +48,7 @@ def register(monkeypatch: pytest.MonkeyPatch, kind: type[EntryPoint]) -> None:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
-    """A file that no other reader recognises."""
+    """Return a file that no other reader recognises."""
     path = tmp_path / "club.book"
     path.write_text(SCOREBOOK)
     return path

@@ -19,7 +19,7 @@ def make_berlin_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """A ledger without games, of each kind of store in turn."""
+    """Return a ledger without games, of each kind of store in turn."""
     return copied(make_berlin_ledger)
 
 

@@ -10,7 +10,7 @@ import ratings_ledger as rl
 
 @pytest.fixture(scope="module")
 def ledger() -> rl.Ledger:
-    """A ledger with one game of Catan and a withdrawn ruleset."""
+    """Return a ledger with one game of Catan and a withdrawn ruleset."""
     ledger = rl.create(rulesets=["elo-catan", "glicko-catan"])
     ledger.propose(build_game("anna", "bento"), by="mira").commit()
     void = {"type": "event.voided", "data": {"id": "ruleset:glicko-catan@1", "reason": "a test"}}

@@ -18,7 +18,7 @@ def build_game(game_id: str, *players: str) -> dict[str, Any]:
 
 @pytest.fixture
 def ledger() -> Iterator[rl.Ledger]:
-    """A ledger with three games, at positions 2 to 4."""
+    """Yield a ledger with three games, at positions 2 to 4."""
     with rl.create(rulesets=["elo-chess"]) as opened:
         opened.propose([build_game("g-1"), build_game("g-2"), build_game("g-3")], by="mira").commit()
         yield opened

@@ -87,7 +87,7 @@ class World(NamedTuple):
 
 @st.composite
 def draw_histories(draw: st.DrawFn, published: Log, steps_max: int, allow_uncounted: bool = True) -> list[Step]:
-    """Steps behind the published rulesets; some of them allow games that cannot be counted, if wanted."""
+    """Draw steps behind the published rulesets; some of them allow games that cannot be counted, if wanted."""
     first, *seeds = map(ord, draw(st.text(min_size=steps_max // 3, max_size=steps_max)))
     times, slugs = Random(first).choice(TIMES_AND_SLUGS)
     instants = Random(first).sample(times, 2 + first % 6)

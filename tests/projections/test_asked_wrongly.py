@@ -28,7 +28,7 @@ RULESET = {
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Any:
-    """The ledger of `make_ledger_with_games`."""
+    """Return the ledger of `make_ledger_with_games`."""
     with rl.open(Path(copied_file(make_ledger_with_games))) as opened:
         yield opened
 

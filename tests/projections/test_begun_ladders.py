@@ -22,7 +22,7 @@ params = {{start = 1000, k_total = 32, scale = 400}}
 
 @pytest.fixture
 def ledger() -> Iterator[rl.Ledger]:
-    """A ledger in memory, whose ruleset r has a ladder for each group."""
+    """Yield a ledger in memory, whose ruleset r has a ladder for each group."""
     with rl.create(rulesets=[RULESET.format(by=["group"])]) as created:
         yield created
 

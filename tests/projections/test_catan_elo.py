@@ -21,7 +21,7 @@ def build_catan_game(*participants, day=1, year=2020, **members):
 
 @pytest.fixture
 def explain_game(ratings, ledger_url):
-    """A function that explains the game of these events: (changes by player, reason if it does not count)."""
+    """Return a function that explains the game of these events: (changes by player, reason if it does not count)."""
 
     def explain_last_game(*events):
         fill(ledger_url, [build_ruleset_event(find_shipped_text("catan-elo")), *events])

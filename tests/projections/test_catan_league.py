@@ -34,13 +34,13 @@ def make_club_ledger(ratings, url):
 
 @pytest.fixture
 def club_db(copied_file):
-    """The club's ledger, which tests only read."""
+    """Return the club's ledger, which tests only read."""
     return copied_file(make_club_ledger)
 
 
 @pytest.fixture
 def changeable_db(copied):
-    """A ledger of the club in each kind of store, which a test may change."""
+    """Return a ledger of the club in each kind of store, which a test may change."""
     return copied(make_club_ledger)
 
 

@@ -37,7 +37,7 @@ REQUIRED_CASES_AT_LENGTH = ["account"]
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a ledger without events."""
+    """Return the file of a ledger without events."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
     return path.read_bytes()

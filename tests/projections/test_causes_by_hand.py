@@ -69,7 +69,7 @@ def make_ledger(_: object, url: str) -> None:
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Ledger:
-    """The ledger of `make_ledger`."""
+    """Return the ledger of `make_ledger`."""
     return open_ledger(copied_file(make_ledger))
 
 

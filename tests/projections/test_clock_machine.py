@@ -126,7 +126,7 @@ class ClockMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.naive.paused_at is not None)
     @rule(last=st.sampled_from(["silent", "leaves", "asks"]))
     def ask_to_resume(self, last):
-        """All players but one ask to resume; the last one asks, leaves or stays silent."""
+        """Let all players but one ask to resume; the last one asks, leaves or stays silent."""
         for player in self.naive.list_playing()[1:]:
             self._apply("resume_asked", player.name, None)
         if self.naive.paused_at is not None and last != "silent" and self.naive.list_playing():
@@ -136,7 +136,7 @@ class ClockMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.naive.stopped_at is None and self.naive.paused_at is None)
     @rule(who=PLAYER_NUMBERS, ms=st.sampled_from([1, 2, 5, 15]))
     def agree_shortly_before_a_removal(self, who, ms):
-        """All players but one say yes shortly before that one is removed."""
+        """Let all players but one say yes shortly before that one is removed."""
         playing = self.naive.list_playing()
         slow = playing[who % len(playing)] if playing else None
         if slow is None or slow.choice is None:
@@ -150,7 +150,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     @rule(who=PLAYER_NUMBERS, urgent=st.sampled_from([False, False, False, True]))
     def leave(self, who, urgent):
-        """A player leaves, most often while the others wait for that player's answer."""
+        """Let a player leave, most often while the others wait for that player's answer."""
         answered = (
             self.naive.yes
             if self.naive.requester

@@ -53,7 +53,7 @@ class DrawnSeasons(NamedTuple):
 
 @pytest.fixture(scope="module", params=SEEDS)
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DrawnSeasons:
-    """Drawn seasons; one seed has no renames."""
+    """Return drawn seasons; one seed has no renames."""
     races = club_seasons.draw_races(request.param)
     renames = [] if request.param == SEEDS[0] else club_seasons.RENAMES
     url = f"sqlite:///{tmp_path_factory.mktemp('clubs') / 'ratings.db'}"

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 @pytest.fixture
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder of this test; ledgers are cached from the first event on."""
+    """Return the cache folder of this test; ledgers are cached from the first event on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     return tmp_path / "caches" / "ratings-ledger"
@@ -28,7 +28,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def copy_ledger(store_kind: str, request: pytest.FixtureRequest) -> Iterator[Callable[[str], str]]:
-    """A function that copies a ledger with its id."""
+    """Yield a function that copies a ledger with its id."""
     if store_kind == "sqlite":
         yield lambda url: f"sqlite:///{shutil.copyfile(_file(url), f'{_file(url)}.staging')}"
         return

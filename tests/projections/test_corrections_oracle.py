@@ -68,7 +68,7 @@ REQUIRED_REJECTIONS = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A template ledger with the shipped rulesets."""
+    """Return a template ledger with the shipped rulesets."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
     publish_every_shipped_ruleset(str(path))

@@ -72,7 +72,7 @@ def propose_correction(ledger: rl.Ledger) -> rl.Proposal:
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Iterator[rl.Ledger]:
-    """The ledger of `make_ledger_with_games`."""
+    """Yield the ledger of `make_ledger_with_games`."""
     with rl.open(Path(copied_file(make_ledger_with_games))) as opened:
         yield opened
 

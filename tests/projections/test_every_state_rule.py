@@ -37,25 +37,25 @@ Answers = dict[str, str]
 
 @pytest.fixture(scope="module")
 def rounds(at_length: bool) -> int:
-    """The number of rounds of games."""
+    """Return the number of rounds of games."""
     return 150 if at_length else ROUNDS
 
 
 @pytest.fixture(scope="module")
 def ledger(rounds: int, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
-    """A ledger with all systems; every event of its history is accepted."""
+    """Return a ledger with all systems; every event of its history is accepted."""
     return fill(str(tmp_path_factory.mktemp("systems") / "ratings.db"), draw_history(1, rounds))
 
 
 @pytest.fixture(scope="module")
 def plain_facts(ledger: Ledger) -> Any:
-    """The facts of the ledger as decoded from the log."""
+    """Return the facts of the ledger as decoded from the log."""
     return load_facts(ledger, cached=False)
 
 
 @pytest.fixture(scope="module")
 def expected(plain_facts: Any) -> Answers:
-    """The digests of all ladders, interpreted; every rule has some, and none of them fails."""
+    """Return the digests of all ladders, interpreted; every rule has some, and none of them fails."""
     with pytest.MonkeyPatch.context() as patch:
         forbid_compiling(patch)
         digests = compute_digests(plain_facts)

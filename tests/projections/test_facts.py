@@ -178,7 +178,7 @@ def test_all_games_at_once_read_like_each_alone(reading: Reading) -> None:
 
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a ledger without events, with a cache of its own."""
+    """Return the path of a ledger without events, with a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return create_ledger(str(tmp_path / "ratings.db"))
 

@@ -31,7 +31,7 @@ QUERIES: dict[str, Callable[[ratings_ledger.View], Any]] = {
 
 @pytest.fixture
 def view(copied_file: Callable[..., str], ratings: Callable[..., Any]) -> ratings_ledger.View:
-    """A view of a ledger with two games of Catan."""
+    """Return a view of a ledger with two games of Catan."""
 
     def make_catan_ledger(ratings: Callable[..., Any], url: str) -> None:
         assert ratings("init", "--for", "catan", db=url).exit_code == 0
@@ -95,7 +95,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 @pytest.fixture
 def ledger(copied_file: Callable[..., str]) -> Any:
-    """The ledger of `make_ledger_with_games`."""
+    """Return the ledger of `make_ledger_with_games`."""
     with ratings_ledger.open(Path(copied_file(make_ledger_with_games))) as opened:
         yield opened
 

@@ -53,7 +53,7 @@ def build_house_game(game_id: str, at: str, players: str) -> dict[str, Any]:
 
 @pytest.fixture
 def fill_ledger(copied_file: Callable[..., str]) -> Callable[..., Any]:
-    """A function that fills a ledger with events."""
+    """Return a function that fills a ledger with events."""
     path = copied_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 

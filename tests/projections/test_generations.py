@@ -21,13 +21,13 @@ PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 
 @pytest.fixture
 def ledger(ledger_url):
-    """A ledger with the games of five players."""
+    """Return a ledger with the games of five players."""
     return fill(ledger_url, [build_ruleset_event(), *draw_games(1, 30, PLAYERS)])
 
 
 @pytest.fixture
 def rebuild(ledger_url, ratings):
-    """A function that rebuilds the ledger and returns the result that the command prints."""
+    """Return a function that rebuilds the ledger and returns the result that the command prints."""
     return lambda *options: json.loads(ratings("rebuild", *options, "--format", "json", db=ledger_url).stdout)
 
 

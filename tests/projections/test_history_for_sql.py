@@ -65,13 +65,13 @@ def make_ledger_with_history(_: Ratings, url: str) -> None:
 
 @pytest.fixture
 def ledger(copied: Callable[..., str]) -> Ledger:
-    """The ledger of `make_ledger_with_games`, in each kind of store."""
+    """Return the ledger of `make_ledger_with_games`, in each kind of store."""
     return open_ledger(copied(make_ledger_with_games))
 
 
 @pytest.fixture
 def rebuilt_ledger(copied: Callable[..., str]) -> Ledger:
-    """The ledger of `make_ledger_with_history`, in each kind of store."""
+    """Return the ledger of `make_ledger_with_history`, in each kind of store."""
     return open_ledger(copied(make_ledger_with_history))
 
 
@@ -142,7 +142,7 @@ def check_running_points(ledger: Ledger, changes_by_ladder: dict[str, list[dict[
 
 @pytest.fixture
 def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[Callable[[], str]]:
-    """A function that returns the URL of another empty store, of each kind in turn."""
+    """Yield a function that returns the URL of another empty store, of each kind in turn."""
     with ExitStack() as stack:
         if store_kind == "sqlite":
             yield lambda: f"sqlite:///{tmp_path_factory.mktemp('drawn') / 'ratings.db'}"

@@ -173,7 +173,7 @@ def load_game_id(connection: Connection, position: int) -> str:
 
 @pytest.fixture
 def create_empty_ledger(copied_file: Callable[..., str]) -> Callable[[], Ledger]:
-    """A function that creates an empty ledger."""
+    """Return a function that creates an empty ledger."""
     template, number = Path(copied_file(make_empty_ledger).removeprefix("sqlite:///")), count()
 
     def create() -> Ledger:

@@ -24,7 +24,7 @@ POINTS_BY_VERSION = {
 
 @pytest.fixture
 def fill_ledger(copied_file):
-    """A function that fills a ledger with events."""
+    """Return a function that fills a ledger with events."""
     path = copied_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 

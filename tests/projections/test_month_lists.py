@@ -38,7 +38,7 @@ REQUIRED_CASES = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """The file of a ledger without events."""
+    """Return the file of a ledger without events."""
     path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
     return path

@@ -23,7 +23,7 @@ from ratings_ledger.projections.cluster.worker_checks import create_nonce
 
 @pytest.fixture(params=["folder", "store"])
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]:
-    """An empty store of each kind."""
+    """Yield an empty store of each kind."""
     if request.param == "folder":
         yield open_object_store(f"file://{tmp_path}/objects")
         return

@@ -92,7 +92,7 @@ def build_void(game_id: str) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder; columns and traces of even the shortest history are cached and continued."""
+    """Return the cache folder; columns and traces of even the shortest history are cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, traced_games=1, continued_part=0)
     set_paths(monkeypatch, scanned=False, compiled=False)
@@ -109,7 +109,7 @@ def make_ledger(store: str, *events: dict[str, Any]) -> Ledger:
 
 @pytest.fixture
 def traced_url(store: str) -> str:
-    """The URL of a ledger whose three ladders have cached traces."""
+    """Return the URL of a ledger whose three ladders have cached traces."""
     make_ledger(store, *map(build_elo, LADDERS), *(build_game(number, "anna", "ben") for number in range(GAMES)))
     cache_traces(store)
     return store

@@ -26,7 +26,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 
 @pytest.fixture
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder of this test."""
+    """Return the cache folder of this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "ratings-ledger"
 

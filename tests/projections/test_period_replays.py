@@ -93,7 +93,7 @@ def score_plainly(games: Games, period: str, until: date, adjusted: tuple[date, 
 
 @pytest.fixture(params=["day", "week", "month"])
 def period_ledger(request: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games, str]]:
-    """A ledger of 150 drawn games under the rule, with these games and the period."""
+    """Return a ledger of 150 drawn games under the rule, with these games and the period."""
     own_rules.substitute_rule(monkeypatch, BY_PERIOD)
     games = draw_games(Random(7), 150)
     name = create_ledger(f"sqlite:///{tmp_path}/periods.db")

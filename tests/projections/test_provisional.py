@@ -24,7 +24,7 @@ LADDER = "club-elo-chess/all"
 
 @pytest.fixture
 def db(ratings: Ratings, store: str) -> str:
-    """A ladder whose ratings are provisional for ten games; anna played seven elsewhere, then four with ben."""
+    """Return a ladder whose ratings are provisional for ten games; anna played seven elsewhere, then four with ben."""
     assert ratings("init", "--for", "chess", "--system", "club-elo", "--zone", "UTC", db=store).exit_code == 0
     seeded = build_event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
     games = (build_game_draft(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T13:00:00Z", game="chess") for n in range(1, 5))
@@ -116,7 +116,7 @@ params = {{start = {2}, k = {3}}}
 
 @pytest.fixture
 def versions_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A ledger with two versions of a ruleset; the second gives new players another rating and K."""
+    """Return a ledger with two versions of a ruleset; the second gives new players another rating and K."""
     own_rules.substitute_rule(monkeypatch, BY_GAME._replace(enter=None))
     name = create_ledger(f"sqlite:///{tmp_path}/versions.db")
     for version in (("1", "1900-01-01", 1500, 40), ("2", "2020-01-01", 1000, 20)):

@@ -53,20 +53,20 @@ def make_ledger(url):
 
 @pytest.fixture
 def db(tmp_path):
-    """The URL of a ledger without events, in a file."""
+    """Return the URL of a ledger without events, in a file."""
     upgrade(str(tmp_path / "ratings.db"))
     return str(tmp_path / "ratings.db")
 
 
 @pytest.fixture
 def ledger(db):
-    """The ledger of `make_ledger`, in a file."""
+    """Return the ledger of `make_ledger`, in a file."""
     return make_ledger(db)
 
 
 @pytest.fixture
 def ledger_of_each_store(ledger_url):
-    """The ledger of `make_ledger`, in each kind of store."""
+    """Return the ledger of `make_ledger`, in each kind of store."""
     return make_ledger(ledger_url)
 
 
@@ -388,7 +388,7 @@ def test_rollback_needs_generation_and_no_rebuild(ledger):
 
 @pytest.fixture
 def ledger_of_lists(ledger_url):
-    """A ledger with ladders of four rulesets, among them annual lists; one ladder cannot be replayed."""
+    """Return a ledger with ladders of four rulesets, among them annual lists; one ladder cannot be replayed."""
     events = [build_ruleset_event(), *draw_games(2, 60, [*PLAYERS, *"fghijk"], players_max=8), *draw_year(1)]
     return fill(ledger_url, [*events, *(build_adjustment(SEVEN, "anna", "1000000000", day=1 + n) for n in range(12))])
 

@@ -82,7 +82,7 @@ def scan_records(records: list[str]) -> tuple[Facts, list[bool]]:
 
 @pytest.fixture(params=["interpreted", "compiled"], autouse=True)
 def scanner_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The scanner interpreted, over bounds-checked bytes, and compiled."""
+    """Return the scanner interpreted, over bounds-checked bytes, and compiled."""
     if request.param == "interpreted":
         monkeypatch.setattr(compiling, "compile_loop", interpret_loop)
     return str(request.param)

@@ -20,7 +20,7 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture
 def ledger(store: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A ledger of four segments and a rest."""
+    """Return a ledger of four segments and a rest."""
     set_thresholds(monkeypatch, segment_events=20, part_games=5)
     assert ratings("init", db=store).exit_code == 0
     enter(store, draw_history(3, 75))
@@ -29,7 +29,7 @@ def ledger(store: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str
 
 @pytest.fixture
 def run_segments(ledger: str, ratings: Ratings, tmp_path: Path) -> Callable[[str], Any]:
-    """A function that runs a command of the group on the ledger, and returns (exit code, states, sealed events,
+    """Return a function that runs a command of the group on the ledger, and returns (exit code, states, sealed events,
     stderr).
     """
     place = str(tmp_path / "sealed")
@@ -120,7 +120,7 @@ def test_whatif_elsewhere_rejects_before_it_seals(
 
 @pytest.fixture
 def unused_objects(run_segments: Callable[[str], Any], tmp_path: Path) -> list[str]:
-    """The names of unused old objects; all segments are sealed and two days old.
+    """Return the names of unused old objects; all segments are sealed and two days old.
 
     Beside them are objects of other histories, of another format and of a killed computation; one more segment is
     younger.

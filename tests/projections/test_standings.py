@@ -57,7 +57,7 @@ def compute_digest(ledger, ladder=ALL):
 
 @pytest.fixture
 def fill_ledger(ledger_url):
-    """A function that appends events to a ledger with the simultaneous whole-point ruleset."""
+    """Return a function that appends events to a ledger with the simultaneous whole-point ruleset."""
     return lambda *events: fill(ledger_url, [build_ruleset_event(SIMULTANEOUS), *events])
 
 

@@ -45,13 +45,13 @@ class CorrectedLedger(NamedTuple):
 
 @pytest.fixture(scope="module")
 def log() -> list[Event]:
-    """The history to which corrections are added."""
+    """Return the history to which corrections are added."""
     return draw_history(6, 22)
 
 
 @pytest.fixture(scope="module")
 def template(log: list[Event], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a ledger with this history."""
+    """Return the file of a ledger with this history."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     record(path, log, log)
     return path

@@ -77,7 +77,7 @@ class StateMachine(RuleBasedStateMachine):
 
     @invariant()
     def answers_agree_with_naive_replay(self) -> None:
-        """Three rulesets have the naive standings, at any position, at any time, and under any version."""
+        """Check that three rulesets have the naive standings, at any position, any time, and under any version."""
         if not hasattr(self, "log"):
             return
         last = len(self.log)
@@ -166,7 +166,7 @@ def count_cases(log: Log) -> Counter[str]:
 
 @pytest.fixture
 def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A template ledger with the rulesets that every history begins with."""
+    """Return a template ledger with the rulesets that every history begins with."""
     substitute_rules(monkeypatch, RULES)
     path = create_ledger(str(tmp_path / "template.db"))
     assert enter(path, build_base_log()).rejected == []

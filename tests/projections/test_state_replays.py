@@ -81,7 +81,7 @@ def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
 
 @pytest.fixture
 def game_ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games]]:
-    """A ledger of 200 drawn games under the rule, with these games."""
+    """Return a ledger of 200 drawn games under the rule, with these games."""
     own_rules.substitute_rule(monkeypatch, BY_GAME)
     games = draw_games(Random(5), 200)
     name = create_ledger(f"sqlite:///{tmp_path}/state.db")

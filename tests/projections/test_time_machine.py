@@ -106,7 +106,7 @@ class TimeMachine(RuleBasedStateMachine):
 
     @invariant()
     def answers_agree_with_oracle(self) -> None:
-        """Three random questions, at the head or an earlier position, have the oracle's answers."""
+        """Check that three random questions, at the head or an earlier position, have the oracle's answers."""
         if not hasattr(self, "log"):
             return
         last = len(self.log)
@@ -262,7 +262,7 @@ class TimeMachine(RuleBasedStateMachine):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A template ledger with the rulesets that every history begins with."""
+    """Return a template ledger with the rulesets that every history begins with."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     upgrade(str(path))
     log = build_base_log(0)

@@ -58,7 +58,7 @@ def make_ledger(url: str) -> Ledger:
 
 @pytest.fixture
 def trace_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder of this test; the trace of even the shortest ladder is cached and continued."""
+    """Return the cache folder of this test; the trace of even the shortest ladder is cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, traced_games=1, continued_part=0)
     return tmp_path / "caches" / "ratings-ledger"

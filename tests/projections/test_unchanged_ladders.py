@@ -35,13 +35,13 @@ def build_go_ruleset(version="1", **params):
 
 @pytest.fixture
 def rebuild(ledger_url, ratings):
-    """A function that rebuilds the ledger and returns the result that the command prints."""
+    """Return a function that rebuilds the ledger and returns the result that the command prints."""
     return lambda *options: json.loads(ratings("rebuild", *options, "--format", "json", db=ledger_url).stdout)
 
 
 @pytest.fixture
 def db(ledger_url, rebuild):
-    """The URL of a ledger with four ladders of two games, rebuilt once."""
+    """Return the URL of a ledger with four ladders of two games, rebuilt once."""
     events = [
         build_ruleset_event(),
         build_go_ruleset(),
@@ -81,7 +81,7 @@ def list_built_ladders(db):
 
 @pytest.fixture
 def list_findings(ledger_url, ratings):
-    """A function that returns the messages of `verify`."""
+    """Return a function that returns the messages of `verify`."""
 
     def verify():
         report = json.loads(ratings("verify", "--format", "json", db=ledger_url).stdout)
@@ -92,7 +92,7 @@ def list_findings(ledger_url, ratings):
 
 @pytest.fixture
 def equals_replay(ledger_url, list_findings):
-    """A function that tells whether the stored ladders and rows equal those of a replay, without findings."""
+    """Return a function that tells whether the stored ladders and rows equal those of a replay, without findings."""
 
     def compare():
         query = "SELECT ladder, rank, player, points_units, scale, games, qualified FROM live_standings"

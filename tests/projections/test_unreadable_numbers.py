@@ -49,7 +49,7 @@ UNREADABLE_GAMES = {
 
 @pytest.fixture
 def tennis_url(ledger_url: str, ratings: Ratings, tmp_path: Path) -> str:
-    """The URL of a ledger with one game, whose ruleset reads scores in tenths and a length."""
+    """Return the URL of a ledger with one game, whose ruleset reads scores in tenths and a length."""
     (tmp_path / "tennis.toml").write_text(RULES, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "tennis.toml", db=ledger_url).exit_code == 0
     assert import_events(ratings, ledger_url, build_game(1, "7.5", 3))["appended"] == 1

@@ -153,14 +153,14 @@ def record(name: str, games: Games, first: int = 0) -> None:
 
 @pytest.fixture
 def ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty ledger that offers the rule."""
+    """Return an empty ledger that offers the rule."""
     own_rules.substitute_rule(monkeypatch, LIFTING)
     return create_ledger(f"sqlite:///{tmp_path}/versions.db")
 
 
 @pytest.fixture
 def game_ledger(ledger: str) -> Iterator[tuple[str, Games]]:
-    """A ledger of 161 drawn games under all versions, with these games."""
+    """Return a ledger of 161 drawn games under all versions, with these games."""
     games = draw_games(Random(11))
     publish(ledger, [*VERSIONS, LATE])
     record(ledger, games)

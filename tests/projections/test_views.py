@@ -46,7 +46,7 @@ def make_ledger_with_games(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """The ledger of `make_ledger_with_games`, in each kind of store."""
+    """Return the ledger of `make_ledger_with_games`, in each kind of store."""
     return copied(make_ledger_with_games)
 
 

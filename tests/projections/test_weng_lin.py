@@ -97,7 +97,7 @@ def test_drawn_games_are_within_half_a_unit_of_the_oracle(
 
 @pytest.fixture
 def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A list of the doubles that a kernel rounds: for every player the change, then the deviation."""
+    """Return a list of the doubles that a kernel rounds: for every player the change, then the deviation."""
     return record_rounding(monkeypatch, PLACKETT_LUCE)  # both rules are in one module
 
 

@@ -20,7 +20,7 @@ CORRECT, WRONG = HERE / "correct.py", HERE / "wrong.py"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel."""
+    """Return the interpreter of an environment with the wheel."""
     folder = tmp_path_factory.mktemp("user")
     create_environment(folder, build_wheel(tmp_path_factory.mktemp("dist")))
     return folder / "bin" / "python"

@@ -28,7 +28,7 @@ class Response(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """Return the body as text."""
         return self.body.decode()
 
 

@@ -9,11 +9,11 @@ from club import create_club
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """The URL of the club's ledger, in each kind of store in turn."""
+    """Return the URL of the club's ledger, in each kind of store in turn."""
     return copied(create_club)
 
 
 @pytest.fixture
 def pages(url: str) -> Application:
-    """The club's pages on a server."""
+    """Return the club's pages on a server."""
     return serve(url, "The club", hosts=["localhost", "pages.example"])

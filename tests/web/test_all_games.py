@@ -19,13 +19,13 @@ BEN = f"/players/ben/{LADDER}"
 
 @pytest.fixture(autouse=True)
 def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One game is a line of an account, and new events are looked for at every request."""
+    """Limit accounts to one game, and look for new events at every request."""
     set_thresholds(monkeypatch, page_lines=1)
     set_thresholds(monkeypatch, head_us=0)
 
 
 def read_account(page: str) -> list[list[str]]:
-    """The rows of a page's account, as texts."""
+    """Return the rows of a page's account, as texts."""
     table = page.partition('<table class="account">')[2].partition("</table>")[0]
     rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
     return [

@@ -16,9 +16,9 @@ FAILS = f"{LADDER}: the rule failed at position 5 (game g-3): ZeroDivisionError:
 
 
 @pytest.fixture(params=["check", "score"])
-def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Once the ledger is made, a function of the rule fails at the game of four: two of three ladders cannot
-    be replayed. The name of the function.
+def failing_function(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let a function of the rule fail at the game of four, and return its name: two of three ladders cannot be
+    replayed.
     """
 
     def fail(n: int, *arguments: Any) -> int | None:
@@ -31,7 +31,7 @@ def broken(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     return str(request.param)
 
 
-@pytest.mark.usefixtures("broken")
+@pytest.mark.usefixtures("failing_function")
 def test_server_says_what_fails(url: str) -> None:
     """A server answers for such a ladder that it cannot just now, and why."""
     pages = serve(url)
@@ -45,7 +45,7 @@ def test_server_says_what_fails(url: str) -> None:
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("cores", [1, 2])
 def test_folder_has_all_other_pages(
-    cores: int, url: str, broken: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cores: int, url: str, failing_function: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder has all other pages, and for such a ladder, if it is listed, what a server would say; the command tells,
     too, also where other processes make the pages."""
@@ -61,11 +61,11 @@ def test_folder_has_all_other_pages(
         if path.is_file()
     }
     pages = [name for name in files if name.startswith(f"ladders/{LADDER}")]
-    if broken == "score":
+    if failing_function == "score":
         refused = json.loads(files[f"ladders/{LADDER}.json"])["error"]
         assert (refused["status"], refused["reason"].startswith(FAILS)) == (503, True)
         assert FAILS.encode() in files[f"ladders/{LADDER}.html"]
-    assert len(pages) == (2 if broken == "score" else 0)
+    assert len(pages) == (2 if failing_function == "score" else 0)
     assert b"anna" in files["ladders/elo-catan/2.html"]
     assert b"as published" in files[f"lists/{LADDER}.html"]
     assert find_linked_files(files) == files.keys() - {"MANIFEST.json"}

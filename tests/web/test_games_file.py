@@ -139,7 +139,7 @@ def test_interrupted_file_has_no_last_part(url: str, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def url(copied_file: Callable[..., str]) -> str:
-    """The path of the club's ledger."""
+    """Return the path of the club's ledger."""
     return copied_file(create_club)
 
 

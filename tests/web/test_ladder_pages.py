@@ -15,7 +15,7 @@ PLAYERS = 5
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two rows are on each page."""
+    """Limit each page to two rows."""
     set_thresholds(monkeypatch, page_rows=2, spread_players=2)
 
 

@@ -18,18 +18,18 @@ PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
 
 
 def format_placed_game(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
-    """A game in the order of its places."""
+    """Return a game in the order of its places."""
     return format_game_line(game_id, *players, at=at, game=name, **members)
 
 
 def tick(name: str, at: int, **members: Any) -> str:
-    """An event of the clock of the game timed."""
+    """Return an event of the clock of the game timed."""
     data = {"game_id": "timed", "at": at, **members}
     return format_line({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """A league of eight of which one game is played, and a game in which ben ran out of time."""
+    """Make a league of eight with one played game, and a game in which ben ran out of time."""
     run_ok(ratings, "init", db=url)
     active = [
         format_placed_game(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
@@ -57,13 +57,13 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """That ledger, in each kind of store."""
+    """Return the URL of that ledger, in each kind of store."""
     return copied(make_ledger)
 
 
 @pytest.fixture
 def pages(url: str) -> Application:
-    """Its pages on a server."""
+    """Return the pages of that ledger on a server."""
     return serve(url, **CLUB)
 
 

@@ -31,7 +31,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def file(copied_file: Callable[..., str]) -> Path:
-    """The club's ledger in a file."""
+    """Return the club's ledger in a file."""
     return Path(copied_file(create_club))
 
 
@@ -119,7 +119,7 @@ def test_ledger_replaced_during_a_request_is_unavailable(
 
 @pytest.fixture
 def older_url(store: str) -> str:
-    """The URL of a ledger with an earlier schema, in each kind of store."""
+    """Return the URL of a ledger with an earlier schema, in each kind of store."""
     return create_older_store(store, "0006")
 
 
@@ -136,7 +136,7 @@ def test_upgraded_schema_is_seen(older_url: str, ratings: Ratings) -> None:
 
 @pytest.fixture
 def full_disk(file: Path) -> Iterator[Path]:
-    """A copy of the ledger on a full file system."""
+    """Yield a copy of the ledger on a full file system."""
     with TemporaryDirectory() as folder, mount_small_disk(folder, file.stat().st_size + 65_536):
         copy = Path(shutil.copy(file, folder))
         with suppress(OSError), (Path(folder) / "stuffing").open("wb", buffering=0) as stuffing:

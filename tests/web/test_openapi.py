@@ -38,7 +38,7 @@ def create_with_decisions(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def url(copied: Callable[..., str]) -> str:
-    """The URL of the ledger, in each kind of store in turn."""
+    """Return the URL of the ledger, in each kind of store in turn."""
     return copied(create_with_decisions)
 
 

@@ -135,7 +135,7 @@ def test_no_address_breaks_the_server(
 
 @pytest.fixture(scope="module")
 def shared_club(original_files: Callable[..., str]) -> Application:
-    """Pages of a ledger that nobody writes to."""
+    """Return pages of a ledger that nobody writes to."""
     return serve(original_files(create_club), "The club")
 
 

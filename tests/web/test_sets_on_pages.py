@@ -16,7 +16,7 @@ TURNED = "11:7 11:4 11:9"
 
 
 def make(ratings: Ratings, url: str) -> None:
-    """A ledger for table tennis."""
+    """Make a ledger for table tennis."""
     assert ratings("init", "--for", "tt", "--zone", "Europe/Berlin", db=url).exit_code == 0
 
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ledger(make=make)
 
 @pytest.fixture
 def db(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
-    """The ledger with a game of three sets."""
+    """Return the ledger with a game of three sets."""
     file = tmp_path / "club.csv"
     file.write_text(TABLE, encoding="utf-8")
     assert ratings("import", file, "--set", "game=tt", db=one_db).exit_code == 0

@@ -33,7 +33,7 @@ def write_site(url: str, folder: Path, game_pages: int = GAME_PAGES_MAX) -> dict
 
 @pytest.fixture(scope="module")
 def originals() -> dict[str, Path]:
-    """The folder of the club's original site, by kind of store."""
+    """Return the folder of the club's original site, by kind of store."""
     return {}
 
 
@@ -41,7 +41,7 @@ def originals() -> dict[str, Path]:
 def begin_site(
     store_kind: str, url: str, originals: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> BeginSite:
-    """A function that writes the club's first site; for a copy of the ledger it copies the site."""
+    """Return a function that writes the club's first site; for a copy of the ledger it copies the site."""
 
     def copy_site(folder: Path) -> dict[str, bytes]:
         if store_kind not in originals:

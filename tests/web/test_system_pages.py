@@ -29,7 +29,7 @@ ODD = re.compile(r"\b(None|nan|inf|NaN|Infinity|ABSENT|Fraction|Absent)\b|(?<![\
 
 @pytest.fixture
 def systems(copied_file: Callable[..., str]) -> str:
-    """The ledger of all systems."""
+    """Return the ledger of all systems."""
     return copied_file(create_systems)
 
 
