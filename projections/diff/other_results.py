@@ -92,7 +92,7 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     participants = data["participants"]
     if not has_other_results(data):
         problem = "has scores, a substitute, or a result without places"
-        message = f"{data['game_id']} {problem}, so its places cannot be changed by themselves"
+        message = f"{data['game_id']} {problem}, so its places alone cannot be changed"
         raise BadArgument(message, "places")
     if len(places) != len(participants):
         message = f"{data['game_id']} has {count(len(participants), 'participant')}, not {len(places)}"
