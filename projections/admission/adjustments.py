@@ -130,8 +130,8 @@ class _PointsLookup:
             trace = ladders.trace(self.ladder, keep_history=False)
             ranking = ladders.rank(trace)[0]
             self._by_instant[instant] = {row.player: row.exact_points(ranking.scale) for row in ranking.rows}, trace
-        rows, trace = self._by_instant[instant]
-        if player in rows:
-            return Fraction(rows[player])
+        points_by_player, trace = self._by_instant[instant]
+        if player in points_by_player:
+            return Fraction(points_by_player[player])
         version = in_force(self.versions, instant) or oldest(self.versions)
         return Fraction(find_starting_points(trace.stream, player, version, trace.entry_states), version.rule.scale)

@@ -65,7 +65,7 @@ class Admission:
         unusable_games: dict[str, str] = {}
         self._connection = connection
         self._until = until
-        # the number of pending adjustments on each ruleset's ladders
+        # for each ruleset: the pending adjustments on its ladders, less the recorded ones that pending events withdraw
         self._pending_adjustments: Counter[str] = Counter()
         for event in read_live(connection, until=self._until, type_name="ruleset.published"):
             ruleset = Ruleset.model_validate(event.data)
@@ -156,15 +156,21 @@ class Admission:
         )
         if annual:
             raise Refused(
-                "still-needed", f"{problem}, and the lists of {', '.join(annual)} sum its places; first void those"
+                "still-needed",
+                f"{problem}, and the lists of {', '.join(annual)} sum its places; first void the versions of those: "
+                "ratings void --event POSITION --reason TEXT",
             )
         counts = ("adjustment", self._count_adjustments(ruleset_id)), ("seed", self._seeds.count(ruleset_id))
         if dependents := [count(number, noun) for noun, number in counts if number]:
             pronoun = "that" if sum(number for _, number in counts) == 1 else "those"
-            raise Refused("still-needed", f"{problem}, and its ladders have {joined(dependents)}; first void {pronoun}")
+            raise Refused(
+                "still-needed",
+                f"{problem}, and its ladders have {joined(dependents)}; first void {pronoun}: "
+                "ratings void --event POSITION --reason TEXT",
+            )
 
     def _count_adjustments(self, ruleset_id: str) -> int:
-        """Return the number of adjustments, recorded or pending, on a ruleset's ladders."""
+        """Return the number of adjustments in force, recorded or pending, on a ruleset's ladders."""
         events = read_live(self._connection, until=self._until, type_name="points.adjusted")
         recorded = sum(parse_name(event.data["ladder"]).ruleset_id == ruleset_id for event in events)
         return recorded + self._pending_adjustments[ruleset_id]

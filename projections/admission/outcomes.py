@@ -53,7 +53,7 @@ class DifferingGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class SheetDifferences(Result):
-    """The differences between a sheet and its previous import: how many games of each kind, and the first games.
+    """The differences between a sheet and its previous import: the number of games of each kind, and the first games.
 
     `otherwise` has the ids of games that were changed in the ledger by hand but not in the sheet.
     """

@@ -1,4 +1,4 @@
-"""Try a rule that scores rating periods on random games in small periods, each with the states after the one before."""
+"""Try a rule that scores rating periods on random games in small periods, each starting from the states after the last."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 Numbers = Any
 PERIOD_GAMES = 20  # the number of games in each period of a trial
-IDLE_PERIODS = 3  # before each period, players were inactive for 0 to 2 periods
+IDLE_PERIODS = 3  # before period i, players were inactive for i % IDLE_PERIODS periods
 
 
 def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
@@ -95,6 +95,6 @@ def _compare_compiled(
     if minted is None:
         return False
     if (minted, after.tolist()) != interpreted:
-        problem = "compiled code gave other states than the interpreted rule; keep all numbers within 64 bits"
+        problem = "compiled and interpreted code computed different states; keep all numbers within 64 bits"
         raise rule_calls.make_failure(ladder, rule, ContractError(problem), row, "score_period")
     return True

@@ -38,9 +38,13 @@ def build_list_events(
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:
             raise Refused("list-running", f"{ladder} runs until {end}; publish it after that time")
-        raise Refused("list-running", f"{ladder} ran until {end}, after --as-of; publish it without --as-of")
+        raise Refused(
+            "list-running",
+            f"the period of {ladder} ended at {end}, which is later than --as-of; publish it without --as-of",
+        )
     if as_of is not None and is_explicit and now <= as_of:
-        raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is in the future; publish {ladder} after it")
+        time = f"{format_instant(as_of)[:19]}Z"
+        raise Refused("list-running", f"{time} is in the future; publish {ladder} then, or pass an earlier --as-of")
     progress = ranking.period_progress
     if progress is not None and progress.closes_at is not None:
         zone = times.home or ladders.versions(ladder)[0].ruleset.time_zone
@@ -71,29 +75,32 @@ def refuse_published(connection: Connection, ladder: str, end: int) -> None:
     """Raise `Refused` (list-exists) if a ladder has been published up to an instant in the meantime."""
     lists = read_published_lists(connection, head(connection).position, ladder)
     if any(published.key == (ladder, end) for published in lists):
-        raise Refused("list-exists", f"{ladder} was published up to {format_instant(end)[:19]}Z in the meantime")
+        time = f"{format_instant(end)[:19]}Z"
+        raise Refused(
+            "list-exists", f"{ladder} was published up to {time} while this command ran; nothing is left to do"
+        )
 
 
-def _describe_open_periods(ladder: str, closed: PeriodProgress, now: int, times: TimeFormat, is_whole: bool) -> str:
-    """Return the message for a ladder with games in open rating periods, and the commands that still publish it.
+def _describe_open_periods(ladder: str, progress: PeriodProgress, now: int, times: TimeFormat, is_whole: bool) -> str:
+    """Return the message for a ladder with games in open rating periods, with the commands that publish it anyway.
 
     Args:
         ladder: the name of the ladder.
-        closed: the state of the ladder's rating periods.
+        progress: the state of the ladder's rating periods.
         now: the present time.
         times: the time format.
         is_whole: whether the ladder is a list of a month or year, which is published only with all of its games.
     """
-    assert closed.closes_at is not None
-    is_over = closed.closes_at < now
+    assert progress.closes_at is not None
+    is_over = progress.closes_at < now
     problem = (
-        f"{ladder} has {count(closed.open_games, 'game')} in rating periods that are not closed; the first period "
-        f"{'ended' if is_over else 'ends'} at {times.format_with_zone(closed.closes_at)}"
+        f"{ladder} has {count(progress.open_games, 'game')} in rating periods that are not closed; the first period "
+        f"{'ended' if is_over else 'ends'} at {times.format_with_zone(progress.closes_at)}"
     )
     remedies = []
-    if closed.until is not None and not is_whole:
-        remedies.append(f"to leave them out: ratings publish {ladder} --as-of {format_end(closed.until, times.zone)}")
+    if progress.until is not None and not is_whole:
+        remedies.append(f"to leave them out: ratings publish {ladder} --as-of {format_end(progress.until, times.zone)}")
     if is_over:
-        until = now if is_whole else closed.closes_at
+        until = now if is_whole else progress.closes_at
         remedies.append(f"to include that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
-    return "; ".join([problem, *(remedies or ["publish the list after that time"])])
+    return "; ".join([problem, *(remedies or ["publish the list when all of these periods are closed"])])

@@ -49,24 +49,24 @@ DEFAULT_GAMES = 1_000
 SEED = 1
 # the values with which a rule's output arrays are filled before a call
 JUNK = (0, 77, -(2**40))
-# the number of days without games to which a rule with state has to age a state
+# the number of days without games by which a trial ages the states of players
 IDLE_DAYS = 100
 NO_COLUMNS: ColumnRanges = {}
-# the maximum rounding error in the sum of two expected scores, in units of 2^-32
+# the maximum rounding error, in units of 2^-32: in the sum of two expected scores, and between two draw probabilities
 ROUNDING_MAX = 16
 
 
 class Trial(NamedTuple):
     """The outcome of a trial.
 
-    drawn:     the number of random games
-    seed:      the seed of the random games
-    scored:    the number of games that the rule scored
-    uncounted: each reason why games were not scored, with the number of these games
-    problems:  a message for each error of the rule
-    compiled:  whether compiled code was tried, too
-    predicts:  False if the rule makes predictions, but `whatif` cannot measure them
-    untried:   the game types without a scored game
+    drawn:         the number of random games
+    seed:          the seed of the random games
+    scored:        the number of games that the rule scored
+    uncounted:     each reason why games were not scored, with the number of these games
+    problems:      a message for each error of the rule
+    compiled:      whether compiled code was tried, too
+    is_measurable: False if the rule makes predictions, but `whatif` cannot measure them
+    untried:       the game types without a scored game
     """
 
     drawn: int
@@ -75,7 +75,7 @@ class Trial(NamedTuple):
     uncounted: list[tuple[str, int]]
     problems: list[str]
     compiled: bool
-    predicts: bool
+    is_measurable: bool
     untried: list[str]
 
     @property
@@ -96,7 +96,9 @@ def try_rule(
         ranges: the range of values for each column that random games lack, by column name.
     """
     if version.ranking.sums_lists:
-        return Trial(drawn=0, seed=seed, scored=0, uncounted=[], problems=[], compiled=False, predicts=True, untried=[])
+        return Trial(
+            drawn=0, seed=seed, scored=0, uncounted=[], problems=[], compiled=False, is_measurable=True, untried=[]
+        )
     # the rule scores players, even on a ladder of clubs
     ruleset = version.ruleset.model_copy(update={"entrant": "player", "takes": "sum"})
     version = version._replace(effective_from=-(2**63), ruleset=ruleset)
@@ -131,13 +133,13 @@ def try_rule(
         uncounted=uncounted.most_common(),
         problems=[*problems.values()],
         compiled=any(are_compiled),
-        predicts=_can_be_measured(version),
+        is_measurable=_has_measurable_predictions(version),
         untried=[kind for kind in version.ruleset.scope.kind if kind not in scored_kinds],
     )
 
 
-def _can_be_measured(version: Version) -> bool:
-    """Tell whether games have places with which to compare a rule's predictions, if it makes any."""
+def _has_measurable_predictions(version: Version) -> bool:
+    """Tell whether games have places to compare with a rule's predictions; True if it makes none."""
     return version.rule.chance is None or any(GAME_TYPES[kind].has_places for kind in version.ruleset.scope.kind)
 
 
@@ -294,7 +296,7 @@ def _try_adding(
     shifted = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
     after = rule_calls.score_states(version, stream.ladder, row, [shifted], columns)[1]
     if (shifted_changes := rule_calls.subtract(after[0], shifted)) != changes:
-        problem = f"score gave the changes {changes}, and {shifted_changes} to players with other points"
+        problem = f"score gave the changes {changes}, but {shifted_changes} when the players had other points"
         raise _make_failure(stream, row, "score", f"{problem}; with adds = True it must not read points")
 
 
@@ -364,7 +366,7 @@ def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
         return False
     for name in ("points", "states", "games", "minted", "burned"):
         if _to_lists(getattr(compiled, name)) != _to_lists(getattr(trace, name)):
-            problem = f"compiled code gave other {name} than the interpreted rule; keep all numbers within 64 bits"
+            problem = f"compiled and interpreted code computed different `{name}`; keep all numbers within 64 bits"
             problems.setdefault("compiled", problem)
     return True
 
@@ -385,11 +387,14 @@ def describe_trial(trial: Trial) -> Iterator[str]:
     yield f"tried on {trial.drawn:,} random games (seed {trial.seed}): {trial.scored:,} scored{mode}"
     if not trial.problems:
         if trial.is_empty:
-            yield "not tried: its score, explain, remark and chance, and its list"
-            yield "to try it, give the rule a sample, or a column that random games lack: --column NAME=LOW..HIGH"
+            yield "not tried: the functions score, explain, remark and chance, and the list"
+            yield (
+                "to try them, define `sample` in the rule, or pass the values of a column that random games lack: "
+                "--column NAME=LOW..HIGH"
+            )
         elif trial.untried:
             yield f"not tried: games of the type {', '.join(trial.untried)}, because none was scored"
-    if not trial.predicts:
+    if not trial.is_measurable:
         yield "whatif cannot measure its predictions, because games of this type have no places"
     for reason, count in trial.uncounted[:3]:
         yield f"{count:,} not scored: {reason}"

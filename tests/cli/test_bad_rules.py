@@ -504,8 +504,9 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     assert checked.stdout.splitlines() == [
         f"{file}: picky@1 was not checked: its rule scored no random game",
         "  tried on 1,000 random games (seed 1): 0 scored",
-        "  not tried: its score, explain, remark and chance, and its list",
-        "  to try it, give the rule a sample, or a column that random games lack: --column NAME=LOW..HIGH",
+        "  not tried: the functions score, explain, remark and chance, and the list",
+        "  to try them, define `sample` in the rule, or pass the values of a column that random games lack: --column "
+        "NAME=LOW..HIGH",
         "  1,000 not scored: never mine",
     ]
     misspelt = ratings("rules", "check", file, "--column", "plcae=1..2")

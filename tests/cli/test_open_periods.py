@@ -275,7 +275,9 @@ def test_monthly_list_waits_for_its_last_week(ratings: Ratings, db: str, monkeyp
     result = ratings("publish", weekly, "--as-of", "2025-10-01", "--dry-run", db=db)
     assert result.exit_code == 1
     assert "period-open: glicko-week/2025-09 has 1 game in rating periods" in result.stderr
-    assert result.stderr.endswith("ends at 2025-10-05 23:59 Europe/Berlin; publish the list after that time\n")
+    assert result.stderr.endswith(
+        "ends at 2025-10-05 23:59 Europe/Berlin; publish the list when all of these periods are closed\n"
+    )
     set_clock(monkeypatch, "2025-12-01T12:00:00Z")
     assert ratings("publish", weekly, "--dry-run", db=db).exit_code == 0
     # nothing was recorded after November's last week

@@ -124,7 +124,7 @@ def test_rule_that_reads_points_must_not_claim_to_add(monkeypatch: pytest.Monkey
     forbid_compiling(monkeypatch)
     substitute_rule(monkeypatch, load_built_in_rule("pairwise-elo/1")._replace(adds=True), "own/1")
     trial = try_ruleset(TEXT.format("") + "[params]\nk_total = 32\n", games=20)
-    assert "to players with other points; with adds = True it must not read points" in trial.problems[0]
+    assert "when the players had other points; with adds = True it must not read points" in trial.problems[0]
 
 
 def reject_unless_two(n, columns, params):
