@@ -1,4 +1,4 @@
-"""Try a rule that scores rating periods on random games in small periods, each starting from the states after the last."""
+"""Try a rule that scores rating periods on random games in small periods, each starting from the last one's states."""
 
 from __future__ import annotations
 
