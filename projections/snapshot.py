@@ -470,8 +470,7 @@ class Snapshot(SnapshotReader):
         """Compare a published list with the same list as known now.
 
         Args:
-            position: the position of the publication; by default, that of the list for `as_of` or, without it, of the
-                latest list.
+            position: the position of the publication; by default, of the list for `as_of`, or else of the latest.
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """
@@ -727,9 +726,8 @@ class Snapshot(SnapshotReader):
             is_narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not is_narrowed:
-                events = Log(log.connection, log.position)
-                current = read_identities(log.connection, log.position).current
-                hint = events.suggest_similar("game", subject) or events.suggest_similar("player", subject, current)
+                events, people = Log(log.connection, log.position), read_identities(log.connection, log.position)
+                hint = events.suggest_similar("game", subject) or events.suggest_similar("player", subject, people.current)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=is_narrowed, hint=hint, times=log.times)
 
     # -- the last event that affects an answer: a snapshot at the position of that event gives the same answer
