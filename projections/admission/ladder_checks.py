@@ -4,6 +4,7 @@ Among other events, the checks refuse an invalid ruleset and an adjustment on an
 rulesets published earlier in the same import. The checks of games are in `game_checks`.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
@@ -216,7 +217,8 @@ class Admission:
             raise Refused("ladder-not-adjustable", message)
         if versions[0].ruleset.entrant == "club":
             problem = f"{data['ladder']} ranks clubs, which cannot be seeded"
-            raise Refused("seed-of-club", f"{problem}; to give points to a club: ratings adjust")
+            command = f"ratings adjust {shlex.quote(data['ladder'])} CLUB POINTS --reason TEXT"
+            raise Refused("seed-of-club", f"{problem}; to give points to a club: {command}")
         self._seeds.add(versions, data)
 
     def _check_ruleset(self, data: dict[str, Any]) -> Version:

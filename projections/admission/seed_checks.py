@@ -6,6 +6,7 @@ standings. Only a seed that replaces a withdrawn one may be recorded later.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -107,7 +108,8 @@ class SeedChecks:
             raise Refused("seed-exists", f"{problem}; {_suggest_withdrawal(seeds)}")
         if self._has_games(versions, ladder, player, person):
             problem = f"{quote(player)} already has a game that counts on {ladder}; a seed must precede the first game"
-            raise Refused("seed-late", f"{problem}; to change the points from now on: ratings adjust")
+            command = f"ratings adjust {shlex.quote(ladder)} {shlex.quote(player)} POINTS --reason TEXT"
+            raise Refused("seed-late", f"{problem}; to change the points from now on: {command}")
         self._add_live(data)
 
     def _add_live(self, data: Mapping[str, Any], position: int | None = None) -> None:

@@ -196,7 +196,7 @@ class _TaskQueue:
         more = len(self.given_up) - NAMED_FAILURES
         raise TasksFailed(
             f"{TRIES} tries failed for {labels}{f' and {more:,} more' if more > 0 else ''}; the other tasks are done "
-            "and kept for the next run"
+            "and kept; run the same command again"
         )
 
 

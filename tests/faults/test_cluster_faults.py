@@ -120,7 +120,7 @@ def test_pack_that_always_kills_is_named(rebuilding: Rebuilding, expected: Expec
         assert (result.exit_code, result.stdout) == (3, "")
         assert result.stderr == (
             "ratings: 3 tries failed for elo-chess/giant (the workers that had the task are gone); the other tasks are "
-            "done and kept for the next run\n"
+            "done and kept; run the same command again\n"
         )
         assert read_stored_rows(rebuilding.url) == []
         missing = expected.objects.keys() - digest_objects(rebuilding.objects).keys()
@@ -279,7 +279,8 @@ def test_pack_that_always_fails_is_named(
     result = rebuilding.run(cluster.address)
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == (
-        f"ratings: 3 tries failed for elo-chess/giant ({message}); the other tasks are done and kept for the next run\n"
+        f"ratings: 3 tries failed for elo-chess/giant ({message}); the other tasks are done and kept; "
+        "run the same command again\n"
     )
     assert len(cluster.list_struck(action)) >= 1
     assert read_stored_rows(rebuilding.url) == []
