@@ -727,7 +727,8 @@ class Snapshot(SnapshotReader):
             hint = ""
             if subject is not None and not rows and not is_narrowed:
                 events, people = Log(log.connection, log.position), read_identities(log.connection, log.position)
-                hint = events.suggest_similar("game", subject) or events.suggest_similar("player", subject, people.current)
+                hint = events.suggest_similar("game", subject)
+                hint = hint or events.suggest_similar("player", subject, people.current)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=is_narrowed, hint=hint, times=log.times)
 
     # -- the last event that affects an answer: a snapshot at the position of that event gives the same answer
