@@ -20,26 +20,26 @@ PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf
 
 
 @pytest.fixture
-def even(monkeypatch: pytest.MonkeyPatch) -> None:
+def _even_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Return cores that are all equally fast."""
     monkeypatch.setattr(simulation, "SPEED_SPREAD", 0.0)
 
 
-@pytest.mark.usefixtures("even")
+@pytest.mark.usefixtures("_even_cores")
 def test_tasks_are_shared_by_cores() -> None:
     """Four tasks of ten seconds take twenty on two cores, after what comes before, and what is done with the last."""
     simulation = simulate_tasks([Task(0, 10, 1)] * 4, cores=2, before=5)
     assert (simulation.seconds, simulation.here * 27, simulation.cores * 27) == (27, 9, 20)
 
 
-@pytest.mark.usefixtures("even")
+@pytest.mark.usefixtures("_even_cores")
 def test_coordinator_does_one_thing_at_a_time() -> None:
     """However many cores there are, tasks are handed out one after another."""
     simulation = simulate_tasks([Task(2, 3, 0)] * 10, cores=1_000)
     assert (simulation.seconds, find_bottleneck(simulation, 0)) == (23, "the coordinator")
 
 
-@pytest.mark.usefixtures("even")
+@pytest.mark.usefixtures("_even_cores")
 def test_largest_ladder_is_replayed_by_one_core() -> None:
     """A task that takes longer than all others together is what is left, and is named as the limit."""
     simulation = simulate_tasks([Task(0, 100, 0), *[Task(0, 1, 0)] * 10], cores=100)

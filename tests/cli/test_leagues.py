@@ -42,7 +42,7 @@ pytestmark = pytest.mark.ledger(make=create_league_ledger)
 
 
 @pytest.fixture
-def scheduled(copied: Callable[..., str]) -> str:
+def scheduled_url(copied: Callable[..., str]) -> str:
     """Return the URL of the ledger when all have joined, so that the schedule is drawn."""
     return copied(create_league_ledger, *PLAYERS)
 
@@ -169,13 +169,13 @@ def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow
-def test_league_game_of_inactive_player_is_noted(scheduled: str, ratings: Ratings) -> None:
+def test_league_game_of_inactive_player_is_noted(scheduled_url: str, ratings: Ratings) -> None:
     """`record`, `import` and `import --follow` note league games of players who are not active by then.
 
     Neither the game itself nor unfinished games nor games older than 90 days count. The game is recorded all the same.
     """
-    first, second, *later_games = show_league(ratings, scheduled)["games"]
-    early = ratings("record", db=scheduled, input=build_league_game(first))
+    first, second, *later_games = show_league(ratings, scheduled_url)["games"]
+    early = ratings("record", db=scheduled_url, input=build_league_game(first))
     assert (early.exit_code, early.stderr) == (0, "")
 
     player = min(second["seats"])
@@ -184,7 +184,7 @@ def test_league_game_of_inactive_player_is_noted(scheduled: str, ratings: Rating
     late_game = json.loads(build_league_game(second))
     late_game["occurred_at"] = "2026-05-29T20:00:00Z"
     imported = ratings(
-        "import", "-", db=scheduled, input="\n".join([json.dumps(late_game), *finished_games, surrendered_game])
+        "import", "-", db=scheduled_url, input="\n".join([json.dumps(late_game), *finished_games, surrendered_game])
     )
     recent = {name: 4 * (name == player) + (name in first["seats"]) for name in second["seats"]}
     inactive = [name for name in second["seats"] if recent[name] < 5]
@@ -194,16 +194,16 @@ def test_league_game_of_inactive_player_is_noted(scheduled: str, ratings: Rating
         f"game {second['game_id']} of league L1. The game counts; to void it: "
         f"ratings void {second['game_id']} --reason TEXT ({len(inactive) - 1} more in L1)"
     )
-    assert show_league(ratings, scheduled)["games"][1]["played"] is not None
+    assert show_league(ratings, scheduled_url)["games"][1]["played"] is not None
 
     third, fourth, *_ = (
         json.dumps({**json.loads(build_league_game(game)), "occurred_at": "2026-09-01T20:00:00Z"})
         for game in later_games
     )
-    result = ratings("record", "--any-date", db=scheduled, input=third)
+    result = ratings("record", "--any-date", db=scheduled_url, input=third)
     note = f"0 of the required 5 games in the 90 days before game {later_games[0]['game_id']} of league L1"
     assert (result.exit_code, note in result.stderr) == (0, True)
-    with start_follower(scheduled, "--any-date") as follower:
+    with start_follower(scheduled_url, "--any-date") as follower:
         follower.send(fourth)
         code, answers, noted = follower.end()
     assert (code, answers[0]["result"], "of league L1. The game counts" in noted) == (0, "appended", True)
@@ -251,10 +251,10 @@ NOT_AS_SCHEDULED = {
 
 @pytest.mark.parametrize(("build_wrong_game", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
 def test_game_not_as_scheduled_is_refused(
-    build_wrong_game: Callable[[dict[str, Any]], str], code: str, scheduled: str, ratings: Ratings
+    build_wrong_game: Callable[[dict[str, Any]], str], code: str, scheduled_url: str, ratings: Ratings
 ) -> None:
     """A game that differs from the schedule is refused, both when recorded and as a correction."""
-    db, games = scheduled, show_league(ratings, scheduled)["games"]
+    db, games = scheduled_url, show_league(ratings, scheduled_url)["games"]
     wrong = build_wrong_game(games[0])
 
     assert get_refusal(ratings, db, "record", input=wrong)[0] == code
@@ -266,9 +266,9 @@ def test_game_not_as_scheduled_is_refused(
         assert f" {code}: " in ratings("import", "-", db=db, input=line).stderr
 
 
-def test_scheduled_game_takes_a_substitute(scheduled: str, ratings: Ratings) -> None:
+def test_scheduled_game_takes_a_substitute(scheduled_url: str, ratings: Ratings) -> None:
     """A scheduled game with a substitute and explicit seats is accepted, and can be voided and reinstated."""
-    db, games = scheduled, show_league(ratings, scheduled)["games"]
+    db, games = scheduled_url, show_league(ratings, scheduled_url)["games"]
     first, *other_players = games[0]["seats"]
     seats = [
         {"player": first, "place": 3, "status": "abandoned", "seat": 1},
@@ -283,9 +283,9 @@ def test_scheduled_game_takes_a_substitute(scheduled: str, ratings: Ratings) -> 
 
 
 @pytest.mark.slow_cases
-def test_needed_league_steps_cannot_be_voided(scheduled: str, ratings: Ratings) -> None:
+def test_needed_league_steps_cannot_be_voided(scheduled_url: str, ratings: Ratings) -> None:
     """A league's creation, joins and schedule cannot be voided while later steps depend on them."""
-    db, games = scheduled, show_league(ratings, scheduled)["games"]
+    db, games = scheduled_url, show_league(ratings, scheduled_url)["games"]
     rows = json.loads(ratings("log", "--format", "json", "--limit", "0", db=db).stdout)["rows"]
     created, joined, scheduled = (
         next(row["id"] for row in rows if row["type"] == f"league.{step}")
@@ -389,21 +389,21 @@ def test_unmet_lists_renamed_player_once(copied: Callable[..., str], ratings: Ra
     assert json.loads(ratings("league", "unmet", "L1", "a", "--format", "json", db=db).stdout)["player"] == "ada"
 
 
-def test_unmet_leaves_out_substitutes(scheduled: str, ratings: Ratings) -> None:
+def test_unmet_leaves_out_substitutes(scheduled_url: str, ratings: Ratings) -> None:
     """`league unmet` does not list a substitute among the players to meet, but lists the players that a substitute has
     not met."""
-    game = show_league(ratings, scheduled)["games"][0]
+    game = show_league(ratings, scheduled_url)["games"][0]
     first, *other_players = game["seats"]
     seats = [
         {"player": first, "place": 3, "status": "abandoned"},
         {"player": "x", "place": 3, "status": "substitute", "replaces": first},
         *({"player": player, "place": place} for place, player in enumerate(other_players, 1)),
     ]
-    assert ratings("record", db=scheduled, input=build_league_game(game, participants=seats)).exit_code == 0
+    assert ratings("record", db=scheduled_url, input=build_league_game(game, participants=seats)).exit_code == 0
     not_in_game = sorted(set(PLAYERS) - set(game["seats"]))
 
     def read_unmet(player: str) -> str:
-        return str(ratings("league", "unmet", "L1", player, db=scheduled).stdout)
+        return str(ratings("league", "unmet", "L1", player, db=scheduled_url).stdout)
 
     assert read_unmet(not_in_game[0]).startswith(f"{not_in_game[0]} has met 0 of 7 on")
     assert read_unmet("x").startswith("x has met 3 of 8 on")
@@ -482,40 +482,40 @@ by = ["league"]
 
 
 @pytest.mark.slow_cases
-def test_scheduled_game_is_recorded_for_its_league(scheduled: str, ratings: Ratings) -> None:
+def test_scheduled_game_is_recorded_for_its_league(scheduled_url: str, ratings: Ratings) -> None:
     """A scheduled game recorded without its league is recorded for it; a game of other players is refused."""
-    game = show_league(ratings, scheduled)["games"][0]
+    game = show_league(ratings, scheduled_url)["games"][0]
     result = ratings(
-        "record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled
+        "record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled_url
     )
     assert result.exit_code == 0, result.stderr
     assert "note: the league L1 scheduled this game; it is recorded with --league L1\n" in result.stderr
-    assert show_league(ratings, scheduled)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
-    second_game = show_league(ratings, scheduled)["games"][1]
+    assert show_league(ratings, scheduled_url)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
+    second_game = show_league(ratings, scheduled_url)["games"][1]
     game_event = json.loads(build_league_game(second_game))
     del game_event["data"]["league"]
-    assert ratings("record", db=scheduled, input=json.dumps(game_event["data"])).exit_code == 0
-    assert show_league(ratings, scheduled)["games"][1]["played"] is not None
-    open_game = show_league(ratings, scheduled)["games"][2]["game_id"]
+    assert ratings("record", db=scheduled_url, input=json.dumps(game_event["data"])).exit_code == 0
+    assert show_league(ratings, scheduled_url)["games"][1]["played"] is not None
+    open_game = show_league(ratings, scheduled_url)["games"][2]["game_id"]
     strangers = ["record", "--game", "cartagena", "--game-id", open_game, "x", "y"]
-    assert get_refusal(ratings, scheduled, *strangers)[0] == "not-as-scheduled"
+    assert get_refusal(ratings, scheduled_url, *strangers)[0] == "not-as-scheduled"
 
 
 @pytest.mark.slow_cases
-def test_import_notes_missing_league(scheduled: str, ratings: Ratings) -> None:
+def test_import_notes_missing_league(scheduled_url: str, ratings: Ratings) -> None:
     """An import notes scheduled games that do not name their league, and gives the command that corrects them."""
-    games = show_league(ratings, scheduled)["games"][:2]
+    games = show_league(ratings, scheduled_url)["games"][:2]
     lines = [json.loads(build_league_game(game)) for game in games]
     for line in lines:
         del line["data"]["league"]
-    result = ratings("import", "-", db=scheduled, input="\n".join(map(json.dumps, lines)))
+    result = ratings("import", "-", db=scheduled_url, input="\n".join(map(json.dumps, lines)))
     name = games[0]["game_id"]
     assert result.exit_code == 0
     assert f"note: {name} is scheduled in league L1 but recorded without a league" in result.stderr
     assert f"ratings correct {name} --league L1 --reason TEXT" in result.stderr
-    assert ratings("correct", name, "--league", "L1", "--reason", "forgotten", db=scheduled).exit_code == 0
-    assert show_league(ratings, scheduled)["games"][0]["played"] is not None
+    assert ratings("correct", name, "--league", "L1", "--reason", "forgotten", db=scheduled_url).exit_code == 0
+    assert show_league(ratings, scheduled_url)["games"][0]["played"] is not None
     second_import = ratings(
-        "import", "-", db=scheduled, input=build_league_game(show_league(ratings, scheduled)["games"][2])
+        "import", "-", db=scheduled_url, input=build_league_game(show_league(ratings, scheduled_url)["games"][2])
     )
     assert (second_import.exit_code, second_import.stderr) == (0, "")

@@ -328,20 +328,20 @@ def test_crash_of_the_server_is_one_line(ratings: Ratings, tmp_path: Path, monke
 
 
 @pytest.fixture
-def documented(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
+def documented_roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
     with create_documented_roles(ratings, postgres_url) as created:
         yield created
 
 
 @pytest.mark.slow
 def test_missing_rights_are_named_before_the_rebuild(
-    documented: Roles, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    documented_roles: Roles, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For each documented role, a nightly run names the missing rights before the rebuild starts."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    result = ratings("nightly", "--backup", tmp_path / "backups", db=documented.rebuilder)
+    result = ratings("nightly", "--backup", tmp_path / "backups", db=documented_roles.rebuilder)
     assert (result.exit_code, result.stderr) == (0, "")
-    for url in (documented.reader, documented.writer):
+    for url in (documented_roles.reader, documented_roles.writer):
         result = ratings("nightly", "--backup", tmp_path / "backups", db=url)
         assert (result.exit_code, list(parse_parts(result))) == (3, ["rebuild FAILED", "verify done", "backup done"])
         assert result.stderr.startswith(

@@ -24,7 +24,7 @@ PAGE = FOLDER / "adding-a-rule.md"
 LADDER = "petanque-points/2025"
 
 
-class Played(NamedTuple):
+class RulePage(NamedTuple):
     """The page as its commands print it now, and the folder in which they ran: files, packages, ledger."""
 
     text: str
@@ -36,24 +36,24 @@ class Played(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+def rule_page(tmp_path_factory: pytest.TempPathFactory) -> RulePage:
     folder = tmp_path_factory.mktemp("page")
-    return Played(refresh_page(PAGE, folder, ROOT), folder)
+    return RulePage(refresh_page(PAGE, folder, ROOT), folder)
 
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="the page was written with the extra fast")
-def test_page_is_up_to_date(played: Played) -> None:
+def test_page_is_up_to_date(rule_page: RulePage) -> None:
     """The page shows what its commands print now."""
-    assert mask_volatile(played.text) == mask_volatile(PAGE.read_text(encoding="utf-8")), "make docs"
+    assert mask_volatile(rule_page.text) == mask_volatile(PAGE.read_text(encoding="utf-8")), "make docs"
 
 
 @pytest.mark.parametrize(("package", "outcome"), [("flat-points", b"1 passed"), ("steady-elo", b"2 passed")])
-def test_package_passes_its_own_test(package: str, outcome: bytes, played: Played) -> None:
+def test_package_passes_its_own_test(package: str, outcome: bytes, rule_page: RulePage) -> None:
     """A package built by the page passes its own test."""
     process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", package],
-        cwd=played.folder,
-        env={"PYTHONPATH": str(played.folder / "installed"), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=rule_page.folder,
+        env={"PYTHONPATH": str(rule_page.folder / "installed"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         check=False,
     )
@@ -73,10 +73,10 @@ def test_program_does_not_know_the_rule(name: str) -> None:
     assert naming == []
 
 
-def test_rule_with_state_is_tried_compiled(played: Played) -> None:
+def test_rule_with_state_is_tried_compiled(rule_page: RulePage) -> None:
     """The trial of the rule with two numbers scores weeks of drawn games, interpreted and compiled."""
-    assert "club-steady@1 can be published" in played.text
-    trial = played.text.partition("club-steady@1 can be published")[2].splitlines()[1]
+    assert "club-steady@1 can be published" in rule_page.text
+    trial = rule_page.text.partition("club-steady@1 can be published")[2].splitlines()[1]
     assert "1,000 scored" in trial
     assert trial.endswith("interpreted and compiled") or find_spec("numba") is None
 
@@ -84,41 +84,43 @@ def test_rule_with_state_is_tried_compiled(played: Played) -> None:
 @pytest.mark.parametrize(
     "command", [["standings", LADDER], ["history", "Dvora", LADDER], ["explain", "p-1", LADDER], ["books", LADDER]]
 )
-def test_missing_package_is_named(played: Played, ratings: Callable[..., Any], command: list[str]) -> None:
+def test_missing_package_is_named(rule_page: RulePage, ratings: Callable[..., Any], command: list[str]) -> None:
     """Without the package, reading its ladders exits with 2 and says which rule is missing."""
-    result = ratings(*command, db=played.db)
+    result = ratings(*command, db=rule_page.db)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "petanque-points@2025 cannot be used here: rule: 'flat-points/1' is not installed" in result.stderr
 
 
-def test_other_ladders_work_without_package(played: Played, ratings: Callable[..., Any]) -> None:
+def test_other_ladders_work_without_package(rule_page: RulePage, ratings: Callable[..., Any]) -> None:
     """Without the package, games on other ladders can be recorded, read, corrected and stored."""
     game = ["--game", "club-catan", "--game-id", "c-1", "--at", "2025-07-01T20:00Z"]
-    assert ratings("record", *game, "Dvora", "Bruno", "陳美", db=played.db).exit_code == 0
-    assert ratings("correct", "c-1", "Bruno", "Dvora", "陳美", "--reason", "r", db=played.db).exit_code == 0
+    assert ratings("record", *game, "Dvora", "Bruno", "陳美", db=rule_page.db).exit_code == 0
+    assert ratings("correct", "c-1", "Bruno", "Dvora", "陳美", "--reason", "r", db=rule_page.db).exit_code == 0
     for command in (["standings", "club-catan-elo/all"], ["explain", "c-1", "club-catan-elo/3-4"], ["ladders"]):
-        assert ratings(*command, db=played.db).exit_code == 0
-    assert "club-catan-elo " in ratings("ladders", db=played.db).stdout
-    assert ratings("rebuild", db=played.db).exit_code == 1
-    with closing(sqlite3.connect(played.folder / "ratings.db")) as connection:
+        assert ratings(*command, db=rule_page.db).exit_code == 0
+    assert "club-catan-elo " in ratings("ladders", db=rule_page.db).stdout
+    assert ratings("rebuild", db=rule_page.db).exit_code == 1
+    with closing(sqlite3.connect(rule_page.folder / "ratings.db")) as connection:
         stored = dict(connection.execute("SELECT ladder, count(*) FROM live_standings GROUP BY ladder").fetchall())
     # the missing rule's ladder serves what it had
     assert stored == {"club-catan-elo/3-4": 3, "club-catan-elo/all": 3, "galactic-points": 2, LADDER: 4}
 
 
-def copy_package(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def copy_package(rule_page: RulePage, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     """Return a shell that has the package, in a folder of its own."""
-    shutil.copytree(played.folder / "installed", folder / "installed")
+    shutil.copytree(rule_page.folder / "installed", folder / "installed")
     for name in ("ratings.db", "petanque-points-2025.toml"):
-        shutil.copy(played.folder / name, folder)
+        shutil.copy(rule_page.folder / name, folder)
     monkeypatch.chdir(folder)
     monkeypatch.delenv("RATINGS_DB", raising=False)
     return Shell(folder / "installed")
 
 
-def test_reinstalled_package_restores_ladders(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reinstalled_package_restores_ladders(
+    rule_page: RulePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the package installed again, its ladders show the same standings as before."""
-    shell = copy_package(played, tmp_path, monkeypatch)
+    shell = copy_package(rule_page, tmp_path, monkeypatch)
     assert shell.run(f"$ ratings standings {LADDER}").splitlines()[2:7] == [
         "rank  player  points  games",
         "   1  Aïssa        7      2",
@@ -130,9 +132,9 @@ def test_reinstalled_package_restores_ladders(played: Played, tmp_path: Path, mo
     assert shell.run("$ ratings verify") == ""
 
 
-def test_duplicate_rule_name_is_refused(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicate_rule_name_is_refused(rule_page: RulePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule name that two packages register is refused."""
-    shell = copy_package(played, tmp_path, monkeypatch)
+    shell = copy_package(rule_page, tmp_path, monkeypatch)
     package = tmp_path / "installed" / "other-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n", encoding="utf-8")
@@ -142,9 +144,11 @@ def test_duplicate_rule_name_is_refused(played: Played, tmp_path: Path, monkeypa
     assert "flat-points/1 is registered twice" in shell.run("$ ratings doctor  # exit 1")
 
 
-def test_name_of_a_shipped_rule_is_refused(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_of_a_shipped_rule_is_refused(
+    rule_page: RulePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A package that registers the name of a shipped rule is refused and told; ladders of that rule go on."""
-    shell = copy_package(played, tmp_path, monkeypatch)
+    shell = copy_package(rule_page, tmp_path, monkeypatch)
     file = tmp_path / "installed" / "flat_points-1.0.dist-info" / "entry_points.txt"
     file.write_text("[ratings_ledger.rules]\ncontribution-pool/1 = flat_points:RULE\n", encoding="utf-8")
     shell.run("$ ratings rules new --rule contribution-pool/1 pool.toml")

@@ -26,7 +26,7 @@ def load_rules() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def written(ratings: Callable[..., Any], ledger_url: str, tmp_path: Path) -> dict[str, set[str]]:
+def written_metrics(ratings: Callable[..., Any], ledger_url: str, tmp_path: Path) -> dict[str, set[str]]:
     """Return the metrics of a ledger after a night, by name, each with its labels."""
     assert ratings("nightly", "--backup", tmp_path / "backups", db=ledger_url).exit_code == 0
     metrics: dict[str, set[str]] = {}
@@ -37,7 +37,7 @@ def written(ratings: Callable[..., Any], ledger_url: str, tmp_path: Path) -> dic
     return metrics
 
 
-def test_alerts_use_metrics_and_labels_that_are_written(written: dict[str, set[str]]) -> None:
+def test_alerts_use_metrics_and_labels_that_are_written(written_metrics: dict[str, set[str]]) -> None:
     """Each metric, label and value in an expression is one that the program writes."""
     unknown = []
     for rule in load_rules():
@@ -45,13 +45,13 @@ def test_alerts_use_metrics_and_labels_that_are_written(written: dict[str, set[s
             if name == "node_textfile_mtime_seconds":
                 continue  # the collector's own
             for label, _, value in LABEL.findall(labels):
-                if label not in written.get(name, ()) or value not in VALUES[label]:
+                if label not in written_metrics.get(name, ()) or value not in VALUES[label]:
                     unknown.append(f"{rule['alert']}: {name}{{{label}={value}}}")
-            if name not in written:
+            if name not in written_metrics:
                 unknown.append(f"{rule['alert']}: {name}")
         for label in re.findall(r"\$labels\.(\w+)", str(rule["annotations"])):
             series = [name for name, _ in SERIES.findall(rule["expr"])]
-            if series != ["node_textfile_mtime_seconds"] and not all(label in written[name] for name in series):
+            if series != ["node_textfile_mtime_seconds"] and not all(label in written_metrics[name] for name in series):
                 unknown.append(f"{rule['alert']}: $labels.{label}")
     assert unknown == []
 

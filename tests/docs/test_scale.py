@@ -42,7 +42,7 @@ def with_games(ratings: Callable[..., Any], url: str) -> None:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start_commands(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Yield a function that starts the commands of the page in a shell; what was started ends with the test."""
     with ExitStack() as stack:
 
@@ -69,7 +69,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_cluster_with_certificates_rebuilds(
-    copied_file: Callable[..., str], started: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+    copied_file: Callable[..., str], start_commands: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     """With the page's certificates and configuration, its scheduler, workers and rebuild reach each other; without them
     nobody does."""
@@ -96,11 +96,11 @@ def test_cluster_with_certificates_rebuilds(
         return commands
 
     path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copied_file(with_games)}
-    started(adapt_commands(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
-    started(adapt_commands(worker), **path)
-    done = started(adapt_commands(rebuild), **path)
+    start_commands(adapt_commands(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
+    start_commands(adapt_commands(worker), **path)
+    done = start_commands(adapt_commands(rebuild), **path)
     output = done.communicate(timeout=60)[0].decode()
     assert (done.returncode, "from 3 games at position" in output) == (0, True), output
-    without = started(adapt_commands(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
+    without = start_commands(adapt_commands(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
     output = without.communicate(timeout=60)[0].decode()
     assert (without.returncode, "names no certificates: see docs/scale.md" in output) == (2, True), output

@@ -41,7 +41,7 @@ def create_with_history(_: Ratings, url: str, first: int) -> None:
 
 
 @pytest.fixture
-def exported(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
+def backup_lines(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
     """Return the lines of a backup, from each kind of store in turn."""
     file = tmp_path / "own.jsonl"
     url = copied(create_with_history, 0)
@@ -177,7 +177,7 @@ def draw_damaged_backups(count: int, lines: Lines, other_lines: Lines) -> Iterat
 
 @pytest.mark.slow
 def test_damaged_backups_are_refused(
-    exported: Lines,
+    backup_lines: Lines,
     other_backup: Lines,
     copied_file: Callable[..., str],
     tmp_path: Path,
@@ -186,8 +186,8 @@ def test_damaged_backups_are_refused(
 ) -> None:
     """Every damaged backup is refused by the restore and by the check, and nothing is stored."""
     db, file = copied_file(make_empty_ledger, name="copy.db"), tmp_path / "damaged.jsonl"
-    head_text = exported[-1].split(b'"')[-2].decode()
-    for name, content in draw_damaged_backups(160 if at_length else len(DAMAGES), exported, other_backup):
+    head_text = backup_lines[-1].split(b'"')[-2].decode()
+    for name, content in draw_damaged_backups(160 if at_length else len(DAMAGES), backup_lines, other_backup):
         file.write_bytes(content)
         for command in (
             ("import", "--restore"),
@@ -205,22 +205,22 @@ def test_damaged_backups_are_refused(
 
 
 def test_incomplete_backup_yields_first_events(
-    exported: Lines, other_backup: Lines, tmp_path: Path, at_length: bool
+    backup_lines: Lines, other_backup: Lines, tmp_path: Path, at_length: bool
 ) -> None:
     """`--incomplete` accepts only the first events of the log from a cut backup."""
     from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
     from ratings_ledger.ledger.store.exports import parse_end
 
     chains = [ZERO]
-    for line in exported[:-1]:
+    for line in backup_lines[:-1]:
         chains.append(chain_hash(chains[-1], leaf_hash(line.rstrip(b"\n"))))
-    end = parse_end(exported[-1].rstrip(b"\n"))
+    end = parse_end(backup_lines[-1].rstrip(b"\n"))
     assert end is not None
     assert chains[-1] == end.head.chain_hash
     chance, file = random.Random(7), tmp_path / "cut"
     for damage in (cut_anywhere, cut_at_line, compress_and_cut):
         for _ in range(100 if at_length else 10):
-            damaged = damage(chance, exported, other_backup)
+            damaged = damage(chance, backup_lines, other_backup)
             file.write_bytes(damaged if isinstance(damaged, bytes) else b"".join(damaged))
             accepted = check_backup(BackupFiles([str(file)], incomplete=True))
             assert accepted.head.chain_hash == chains[accepted.head.position]
@@ -346,7 +346,7 @@ def test_invalid_backup_list_is_refused(
     assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST_NAME, backup_folder.LOCK_NAME}
 
 
-def test_check_ignores_pipe_as_head_file(exported: Lines, tmp_path: Path, ratings: Ratings) -> None:
+def test_check_ignores_pipe_as_head_file(backup_lines: Lines, tmp_path: Path, ratings: Ratings) -> None:
     """`backup check` does not block on a pipe instead of the head file beside a backup."""
     file = tmp_path / "own.jsonl"
     os.mkfifo(f"{file}{backup_folder.HEAD_SUFFIX}")

@@ -35,15 +35,15 @@ def with_league(ratings: Ratings, url: str, players: int) -> None:
 
 
 @pytest.fixture
-def wanting(at_length: bool) -> int:
+def rival_count(at_length: bool) -> int:
     """Return how many players want a seat that only one can have."""
     return 20 if at_length else 8
 
 
 @pytest.fixture
-def url(copied: Callable[..., str], wanting: int) -> str:
+def url(copied: Callable[..., str], rival_count: int) -> str:
     """Return the ledger of `with_league`, in each kind of store."""
-    return copied(with_league, SEATS - 1 + wanting)
+    return copied(with_league, SEATS - 1 + rival_count)
 
 
 def subscribe(url: str, player: str) -> None:
@@ -53,14 +53,14 @@ def subscribe(url: str, player: str) -> None:
     os._exit(code)
 
 
-def test_one_player_gets_the_last_seat(url: str, wanting: int, ratings: Ratings) -> None:
+def test_one_player_gets_the_last_seat(url: str, rival_count: int, ratings: Ratings) -> None:
     """Of many players who want the last seat at once, one gets it, and one schedule is drawn."""
     for number in range(SEATS - 1):
         assert ratings("league", "join", "L1", f"p{number}", "--at", "2026-02-02T12:00Z", db=url).exit_code == 0
 
-    codes = wait_for_exits([fork_child(subscribe, url, f"p{SEATS - 1 + number}") for number in range(wanting)])
+    codes = wait_for_exits([fork_child(subscribe, url, f"p{SEATS - 1 + number}") for number in range(rival_count)])
 
-    assert sorted(codes) == [0] + [1] * (wanting - 1)
+    assert sorted(codes) == [0] + [1] * (rival_count - 1)
     log = json.loads(ratings("log", "--format", "json", "--limit", "0", db=url).stdout)["rows"]
     assert [row["type"] for row in log if row["type"] in ("league.joined", "league.scheduled")] == (
         ["league.joined"] * SEATS + ["league.scheduled"]

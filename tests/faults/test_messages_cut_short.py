@@ -22,13 +22,13 @@ PATIENCE_SECONDS = 30
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> Path:
+def sent_mark(tmp_path: Path) -> Path:
     """Return a file that is there once half of a long message is sent."""
     return tmp_path / "sent"
 
 
 @pytest.fixture
-def halfway(monkeypatch: pytest.MonkeyPatch, sent: Path) -> Callable[[Callable[[], object]], None]:
+def act_after_half(monkeypatch: pytest.MonkeyPatch, sent_mark: Path) -> Callable[[Callable[[], object]], None]:
     """Return a function that has workers do something once they have sent half of a long message."""
     send = Connection._send  # type: ignore[attr-defined]
 
@@ -37,7 +37,7 @@ def halfway(monkeypatch: pytest.MonkeyPatch, sent: Path) -> Callable[[Callable[[
             if len(content) < LONG_BYTES:
                 return send(connection, content, *rest)
             send(connection, content[: LONG_BYTES // 2], *rest)
-            sent.touch()
+            sent_mark.touch()
             return then()
 
         monkeypatch.setattr(Connection, "_send", send_half)
@@ -66,20 +66,24 @@ def end_of(work: Callable[[Generator[bytes]], object], folder: Path) -> int:
     return wait_for_exits([fork_child(limit_time)])[0]
 
 
-def test_work_that_is_given_up_is_not_waited_for(halfway: Callable[..., None], sent: Path, tmp_path: Path) -> None:
+def test_work_that_is_given_up_is_not_waited_for(
+    act_after_half: Callable[..., None], sent_mark: Path, tmp_path: Path
+) -> None:
     """Given a reader that has enough, say because the disk is full, while a worker sends: the processes end at once."""
-    halfway(lambda: time.sleep(600))
-    assert end_of(lambda messages: wait_until(sent.exists), tmp_path) == 0
+    act_after_half(lambda: time.sleep(600))
+    assert end_of(lambda messages: wait_until(sent_mark.exists), tmp_path) == 0
 
 
 @pytest.mark.slow
-def test_worker_killed_while_it_sends_is_lost(halfway: Callable[..., None], sent: Path, tmp_path: Path) -> None:
+def test_worker_killed_while_it_sends_is_lost(
+    act_after_half: Callable[..., None], sent_mark: Path, tmp_path: Path
+) -> None:
     """Given a worker that is killed while it sends, and another that waits for its turn: it is told how it ended."""
-    halfway(lambda: os.kill(os.getpid(), signal.SIGKILL))
+    act_after_half(lambda: os.kill(os.getpid(), signal.SIGKILL))
 
     def read_on(messages: Generator[bytes]) -> None:
         with pytest.raises(WorkerLost, match="killed by signal 9"):
             next(messages)
 
     assert end_of(read_on, tmp_path) == 0
-    assert sent.exists()
+    assert sent_mark.exists()

@@ -54,11 +54,11 @@ class Shape(NamedTuple):
 def read_shape(connection: Connection) -> Shape:
     """Read the objects of the schema `public`, which has no others than a ledger's."""
 
-    def rows(query: str) -> list[Any]:
+    def fetch_rows(query: str) -> list[Any]:
         return list(connection.execute(text(query)).all())
 
     in_public = "= 'public'::regnamespace"
-    columns = rows(
+    columns = fetch_rows(
         "SELECT relname AS tbl, attname AS name, format_type(atttypid, atttypmod) AS type, attnotnull AS required, "
         "atthasdef AS has_default, EXISTS (SELECT FROM pg_index WHERE indrelid = attrelid AND indisprimary "
         "AND attnum = ANY(indkey)) AS key FROM pg_attribute "
@@ -69,25 +69,27 @@ def read_shape(connection: Connection) -> Shape:
         int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) // 10_000,
         {name: [c.name for c in columns if c.tbl == name] for name in sorted({c.tbl for c in columns})},
         columns,
-        rows(
+        fetch_rows(
             "SELECT conrelid::regclass::text AS tbl, conname AS name, contype AS type, "
             "pg_get_constraintdef(oid) AS definition, oid "
             f"FROM pg_constraint WHERE connamespace {in_public} AND contype IN ('c', 'f', 'p', 'u') ORDER BY conname"
         ),
-        rows(
+        fetch_rows(
             "SELECT indrelid::regclass::text AS tbl, relname AS name, pg_get_indexdef(c.oid) AS definition, "
             "indisunique AS unique_, indnatts AS width FROM pg_index JOIN pg_class c ON c.oid = indexrelid "
             f"WHERE relnamespace {in_public} AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = c.oid "
             "AND contype IN ('p', 'u')) ORDER BY relname"
         ),
-        rows(
+        fetch_rows(
             "SELECT tgrelid::regclass::text AS tbl, tgname AS name, pg_get_triggerdef(oid) AS definition, "
             "tgfoid::regproc::text AS function FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgname"
         ),
         dict(
-            rows(f"SELECT relname, pg_get_viewdef(oid) FROM pg_class WHERE relnamespace {in_public} AND relkind = 'v'")
+            fetch_rows(
+                f"SELECT relname, pg_get_viewdef(oid) FROM pg_class WHERE relnamespace {in_public} AND relkind = 'v'"
+            )
         ),
-        rows(
+        fetch_rows(
             "SELECT proname AS name, oid::regprocedure::text AS signature, pg_get_functiondef(oid) AS definition, "
             "pg_get_function_identity_arguments(oid) AS arguments, pg_get_function_result(oid) AS result, "
             f"prosrc AS body, proconfig AS settings FROM pg_proc WHERE pronamespace {in_public} ORDER BY proname"

@@ -120,14 +120,14 @@ def test_pooling_without_sessions_is_refused(
     """A pooler that keeps no session is refused by every command, and nothing is changed."""
     set_thresholds(monkeypatch, notify_seconds=1)
     with run_pooler(postgres_url, mode) as db:
-        for made in (False, True):
-            if made:
+        for has_ledger in (False, True):
+            if has_ledger:
                 assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
             before = ratings("log", db=postgres_url)
-            for command in COMMANDS if made else COMMANDS[:1]:
+            for command in COMMANDS if has_ledger else COMMANDS[:1]:
                 result = ratings(*command, db=db)
-                shown = result.stdout + result.stderr
-                assert (result.exit_code, "pool_mode = session" in shown) == (2, True), (command, result)
+                output = result.stdout + result.stderr
+                assert (result.exit_code, "pool_mode = session" in output) == (2, True), (command, result)
             assert ratings("log", db=postgres_url) == before
     assert ratings("verify", db=postgres_url) == (0, "", "")
 

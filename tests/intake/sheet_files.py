@@ -96,7 +96,7 @@ def xlsx(
         "xl/styles.xml": STYLES,
     }
     for number, (_, _, content) in enumerate(sheets, 1):
-        told = "".join(
+        row_elements = "".join(
             f'<row r="{row}"{_format_hidden(number == 1 and row in hidden_rows)}>'
             + "".join(
                 _format_xlsx_cell(value, f"{format_column(column)}{row}", epoch) for column, value in enumerate(cells)
@@ -107,7 +107,7 @@ def xlsx(
         hidden = "".join(f'<col min="{column}" max="{column}" hidden="1"/>' for column in hidden_columns)
         spans = f'<mergeCells><mergeCell ref="{merged}"/></mergeCells>' if merged and number == 1 else ""
         parts[f"xl/worksheets/sheet{number}.xml"] = (
-            f'<worksheet xmlns="{MAIN}"><cols>{hidden}</cols><sheetData>{told}</sheetData>{spans}</worksheet>'
+            f'<worksheet xmlns="{MAIN}"><cols>{hidden}</cols><sheetData>{row_elements}</sheetData>{spans}</worksheet>'
         )
     return build_zip({part: text.encode() for part, text in parts.items()} | (more or {}))
 

@@ -52,7 +52,7 @@ class DrawnSeasons(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=SEEDS)
-def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DrawnSeasons:
+def drawn_seasons(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DrawnSeasons:
     """Return drawn seasons; one seed has no renames."""
     races = club_seasons.draw_races(request.param)
     renames = [] if request.param == SEEDS[0] else club_seasons.RENAMES
@@ -72,23 +72,23 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_tables_after_every_round_agree_with_the_oracle(drawn: DrawnSeasons, takes: str) -> None:
+def test_tables_after_every_round_agree_with_the_oracle(drawn_seasons: DrawnSeasons, takes: str) -> None:
     """Ranks, points and races of every club agree after every round, with parts, ties, shared cars and renames."""
-    with rl.open(drawn.url) as ledger:
-        for race in drawn.races:
+    with rl.open(drawn_seasons.url) as ledger:
+        for race in drawn_seasons.races:
             rows = ledger.at(as_of=race.day).standings(f"{takes}/{race.season}").rows
-            expected = club_seasons.rank_clubs(drawn.list_races_until(race), takes, drawn.renames)
+            expected = club_seasons.rank_clubs(drawn_seasons.list_races_until(race), takes, drawn_seasons.renames)
             assert [(row.rank, row.player, row.points, row.games) for row in rows] == expected, race.game_id
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_explanations_name_the_drivers_and_sum_exactly(drawn: DrawnSeasons, takes: str) -> None:
+def test_explanations_name_the_drivers_and_sum_exactly(drawn_seasons: DrawnSeasons, takes: str) -> None:
     """Every term of a club is that of one of its drivers, and the terms sum to the club's change."""
-    with rl.open(drawn.url) as ledger:
+    with rl.open(drawn_seasons.url) as ledger:
         snapshot = ledger.at()
-        for race in drawn.races:
+        for race in drawn_seasons.races:
             explanation = snapshot.explain(f"{takes}/{race.season}", race.game_id)
-            expected = club_seasons.score_clubs(race, takes, drawn.renames)
+            expected = club_seasons.score_clubs(race, takes, drawn_seasons.renames)
             assert explanation.counted
             assert {club_row.player: club_row.change for club_row in explanation.players} == {
                 club: result.points for club, result in expected.items()
@@ -97,7 +97,7 @@ def test_explanations_name_the_drivers_and_sum_exactly(drawn: DrawnSeasons, take
                 drivers = {
                     seat.driver
                     for seat in race.seats
-                    if seat.club and club_seasons.find_current_name(seat.club, drawn.renames) == club_row.player
+                    if seat.club and club_seasons.find_current_name(seat.club, drawn_seasons.renames) == club_row.player
                 }
                 assert {term.term.partition(",")[0] for term in club_row.terms} == drivers
                 assert (
@@ -108,9 +108,9 @@ def test_explanations_name_the_drivers_and_sum_exactly(drawn: DrawnSeasons, take
 
 
 @pytest.mark.parametrize("takes", TAKES)
-def test_club_history_has_each_race_once(drawn: DrawnSeasons, takes: str) -> None:
+def test_club_history_has_each_race_once(drawn_seasons: DrawnSeasons, takes: str) -> None:
     """A club's history is a chain with each of its races once, and its account sums to its points."""
-    with rl.open(drawn.url) as ledger:
+    with rl.open(drawn_seasons.url) as ledger:
         snapshot = ledger.at()
         for row in snapshot.standings(f"{takes}/2001").rows:
             steps = snapshot.history(f"{takes}/2001", row.player).rows
@@ -123,12 +123,12 @@ def test_club_history_has_each_race_once(drawn: DrawnSeasons, takes: str) -> Non
             } - {row.player}
 
 
-def test_clubs_do_not_change_the_ladder_of_drivers(drawn: DrawnSeasons) -> None:
+def test_clubs_do_not_change_the_ladder_of_drivers(drawn_seasons: DrawnSeasons) -> None:
     """The ladder of drivers is the same with clubs and without them."""
-    with rl.open(drawn.url) as ledger, TemporaryDirectory() as folder:
+    with rl.open(drawn_seasons.url) as ledger, TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/plain.db"
         upgrade(url)
-        races = [race.write() for race in drawn.races]
+        races = [race.write() for race in drawn_seasons.races]
         for race in races:
             for participant in race["data"]["participants"]:
                 participant.pop("club", None)
@@ -142,12 +142,12 @@ def test_clubs_do_not_change_the_ladder_of_drivers(drawn: DrawnSeasons) -> None:
 
 @pytest.mark.parametrize("takes", TAKES)
 def test_interpreted_and_compiled_replays_agree(
-    drawn: DrawnSeasons, takes: str, monkeypatch: pytest.MonkeyPatch
+    drawn_seasons: DrawnSeasons, takes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interpreted and compiled replays of clubs have the same traces."""
     pytest.importorskip("numba")
-    ladders = load_ladders(drawn.url)
-    interpreted = {name: load_interpreted_trace(drawn.url, name) for name in ladders.streams(takes)}
+    ladders = load_ladders(drawn_seasons.url)
+    interpreted = {name: load_interpreted_trace(drawn_seasons.url, name) for name in ladders.streams(takes)}
     compile_every_rule(monkeypatch)
     assert interpreted
     for name, trace in interpreted.items():
@@ -155,14 +155,14 @@ def test_interpreted_and_compiled_replays_agree(
 
 
 @pytest.mark.slow_cases
-def test_changes_of_a_club_have_causes_that_sum(drawn: DrawnSeasons) -> None:
+def test_changes_of_a_club_have_causes_that_sum(drawn_seasons: DrawnSeasons) -> None:
     """The causes of a club's change between two positions sum to the difference."""
-    with rl.open(drawn.url) as ledger:
+    with rl.open(drawn_seasons.url) as ledger:
         last = ledger.at().standings("sum/2002").at.known_at
         for takes in TAKES:
             ladder = f"{takes}/2002"
             for row in ledger.at().standings(ladder).rows:
-                for known_at in (12, len(drawn.races), last - 1):
+                for known_at in (12, len(drawn_seasons.races), last - 1):
                     attribution = ledger.attribute(ladder, row.player, ledger.at(known_at=known_at), ledger.at())
                     assert attribution.to.points == row.points
                     assert sum(cause.amount for cause in attribution.causes) == attribution.change
@@ -170,11 +170,11 @@ def test_changes_of_a_club_have_causes_that_sum(drawn: DrawnSeasons) -> None:
 
 @pytest.mark.parametrize("window", [None, 3])
 def test_clusters_and_one_process_agree(
-    drawn: DrawnSeasons, window: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    drawn_seasons: DrawnSeasons, window: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A cluster with short segments and packs has the rows, digests and changes of one process."""
     shrink_pieces(monkeypatch, events=9, games=4, pack=10, window=window)
-    ledger = open_ledger(drawn.url)
+    ledger = open_ledger(drawn_seasons.url)
     with open_local_cluster(tmp_path) as cluster:
         results = rank_on_cluster(ledger, cluster)
     assert results == rank_in_one_process(ledger)

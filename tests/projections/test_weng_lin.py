@@ -96,20 +96,20 @@ def test_drawn_games_are_within_half_a_unit_of_the_oracle(
 
 
 @pytest.fixture
-def unrounded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def exact_values(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return a list of the doubles that a kernel rounds: for every player the change, then the deviation."""
     return record_rounding(monkeypatch, PLACKETT_LUCE)  # both rules are in one module
 
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 200))
 @pytest.mark.parametrize("name", RULES)
-def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: list[float], count: int) -> None:
+def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, exact_values: list[float], count: int) -> None:
     """The doubles before rounding are within 1e-10 of the exact numbers."""
     rule, random, worst = load_built_in_rule(name), Random(8), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
         before, columns = lay_out_game(sides, places)
-        unrounded.clear()
+        exact_values.clear()
         after = [list(column) for column in before]
         rule.score(len(before[0]), before, columns, rule.prepare(read_params(params)), rule.table(), after)
         rated = oracle.rate(name, sides, places, params)
@@ -117,14 +117,14 @@ def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded: 
         old = [Decimal(mu) for side in sides for mu, _ in side]
         changes = sorted(mu - was for (mu, _), was in zip([p for side in rated for p in side], old, strict=True))
         deviations = sorted(sigma for side in rated for _, sigma in side)
-        for exact, computed in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
+        for exact, computed in ((changes, exact_values[::2]), (deviations, exact_values[1::2])):
             worst = max(worst, *(abs(Decimal(a) - b) for a, b in zip(sorted(computed), exact, strict=True)))
     assert 0 < worst < Decimal("1e-10")
 
 
 @pytest.mark.parametrize("tau", ["25/300", "0"])
 @pytest.mark.parametrize(("name", "model"), [("weng-lin-btf/1", "BradleyTerryFull"), ("weng-lin-pl/1", "PlackettLuce")])
-def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unrounded: list[float]) -> None:
+def test_kernels_agree_with_another_package(name: str, model: str, tau: str, exact_values: list[float]) -> None:
     """The doubles agree with openskill within 1e-9, with ties and sides of different sizes."""
     models = pytest.importorskip("openskill.models", reason="openskill is not installed")
     peer = getattr(models, model)(tau=25 / 300 if tau != "0" else 0.0)
@@ -132,7 +132,7 @@ def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unr
     for _ in range(500):
         sides, places, params = oracle.draw_game(random)
         before, columns = lay_out_game(sides, places)
-        unrounded.clear()
+        exact_values.clear()
         after = [list(column) for column in before]
         constants = rule.prepare(read_params(params | {"tau": tau}))
         rule.score(len(before[0]), before, columns, constants, rule.table(), after)
@@ -141,7 +141,7 @@ def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unr
         old = [float(mu) for side in sides for mu, _ in side]
         changes = sorted(player.mu - was for player, was in zip(rated, old, strict=True))
         deviations = sorted(player.sigma for player in rated)
-        for expected, computed in ((changes, unrounded[::2]), (deviations, unrounded[1::2])):
+        for expected, computed in ((changes, exact_values[::2]), (deviations, exact_values[1::2])):
             worst = max(worst, *(abs(a - b) for a, b in zip(sorted(computed), expected, strict=True)))
     assert worst < 1e-9
 
