@@ -234,22 +234,22 @@ def store(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> st
 
 @pytest.fixture(scope="session")
 def original_files(ratings: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Return a function that returns the URL of the original in SQLite that `copied_file` copies."""
+    """Return a function that returns the URL of the original in SQLite that `copy_ledger_file` copies."""
     return cache_ledgers(ratings, lambda: f"sqlite:///{tmp_path_factory.mktemp('original') / 'ratings.db'}")
 
 
 @pytest.fixture(scope="session")
 def original_databases(ratings: Callable[..., Result], server: str) -> Iterator[Callable[..., str]]:
-    """Yield a function that returns the URL of the original in PostgreSQL that `copied` copies."""
+    """Yield a function that returns the URL of the original in PostgreSQL that `copy_ledger` copies."""
     with ExitStack() as stack:
         yield cache_ledgers(ratings, lambda: stack.enter_context(create_postgres_database(server)))
 
 
 @pytest.fixture
-def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
+def copy_ledger_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
     """Return a function that returns the path of a copy, in the test's folder, of a ledger that all tests share.
 
-    `copied_file(make, *arguments)` copies the ledger that `make(ratings, url, *arguments)` makes when it is first
+    `copy_ledger_file(make, *arguments)` copies the ledger that `make(ratings, url, *arguments)` makes when it is first
     needed. A copy has the id of its original.
     """
 
@@ -262,12 +262,12 @@ def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[
 
 
 @pytest.fixture
-def copied(
-    store_kind: str, copied_file: Callable[..., str], request: pytest.FixtureRequest
+def copy_ledger(
+    store_kind: str, copy_ledger_file: Callable[..., str], request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., str]]:
-    """Do the same as `copied_file` in each kind of store in turn, but return the URL of the copy."""
+    """Do the same as `copy_ledger_file` in each kind of store in turn, but return the URL of the copy."""
     if store_kind == "sqlite":
-        yield lambda make, *arguments: f"sqlite:///{copied_file(make, *arguments)}"
+        yield lambda make, *arguments: f"sqlite:///{copy_ledger_file(make, *arguments)}"
         return
     server, originals = request.getfixturevalue("server"), request.getfixturevalue("original_databases")
     with ExitStack() as stack:
@@ -285,7 +285,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Iterator[str]:
+def db(request: pytest.FixtureRequest, copy_ledger_file: Callable[..., str]) -> Iterator[str]:
     """Yield a copy of the ledger that the mark `ledger(make=...)` names: its URL, of each kind of store in turn.
 
     With the mark's `store="sqlite"` it is the path of a copy in SQLite alone.
@@ -298,13 +298,13 @@ def db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> Itera
         with create_postgres_database(server, originals(make)) as url:
             yield url
     else:
-        yield copied_file(make) if kind is None else f"sqlite:///{copied_file(make)}"
+        yield copy_ledger_file(make) if kind is None else f"sqlite:///{copy_ledger_file(make)}"
 
 
 @pytest.fixture
-def one_db(request: pytest.FixtureRequest, copied_file: Callable[..., str]) -> str:
+def one_db(request: pytest.FixtureRequest, copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of a copy in SQLite of the ledger that the mark `ledger(make=...)` names."""
-    return copied_file(_get_ledger_maker(request))
+    return copy_ledger_file(_get_ledger_maker(request))
 
 
 @pytest.fixture
@@ -322,15 +322,15 @@ def _get_ledger_maker(request: pytest.FixtureRequest) -> Callable[..., object]:
 
 
 @pytest.fixture
-def ledger_url(copied: Callable[..., str]) -> str:
+def ledger_url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of a ledger without events, of each kind in turn."""
-    return copied(make_empty_ledger)
+    return copy_ledger(make_empty_ledger)
 
 
 @pytest.fixture
-def ruled_url(copied: Callable[..., str]) -> str:
+def ruled_url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of a ledger with the shipped rulesets, of each kind in turn."""
-    return copied(make_ruled_ledger)
+    return copy_ledger(make_ruled_ledger)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])

@@ -14,9 +14,9 @@ DUST = "the page says that losses equal gains; under its own rounding they do no
 
 
 @pytest.fixture
-def db(copied: Callable[..., str], ratings: Ratings) -> str:
+def db(copy_ledger: Callable[..., str], ratings: Ratings) -> str:
     """Return a ledger with all shipped rulesets and an evening of Galactic Magnate."""
-    url = copied(make_ruled_ledger)
+    url = copy_ledger(make_ruled_ledger)
     assert ratings("import", str(EXAMPLES / "magnate-night.jsonl"), "--by", "mira", db=url).exit_code == 0
     return url
 

@@ -50,10 +50,10 @@ def full(ledger_url: str, ratings: Ratings) -> str:
 
 
 @pytest.fixture
-def create_empty(copied_file: Callable[..., str]) -> Callable[[], str]:
+def create_empty(copy_ledger_file: Callable[..., str]) -> Callable[[], str]:
     """Return a function that creates another SQLite ledger without events and returns its path."""
     numbers = iter(range(1_000))
-    return lambda: copied_file(make_empty_ledger, name=f"empty-{next(numbers)}.db")
+    return lambda: copy_ledger_file(make_empty_ledger, name=f"empty-{next(numbers)}.db")
 
 
 def export_events(ratings: Ratings, db: str, file: Path, *options: object) -> Path:
@@ -165,14 +165,14 @@ def test_since_position_after_known_at_is_refused(full: str, ratings: Ratings) -
 
 @pytest.mark.slow_cases
 def test_files_out_of_sequence_are_refused(
-    full: str, tmp_path: Path, ratings: Ratings, create_empty: Callable[[], str], copied_file: Callable[..., str]
+    full: str, tmp_path: Path, ratings: Ratings, create_empty: Callable[[], str], copy_ledger_file: Callable[..., str]
 ) -> None:
     """Restoring files that do not follow each other is refused with a reason and stores nothing."""
     first = export_events(ratings, full, tmp_path / "first.jsonl", "--known-at", FIRST)
     second = export_events(ratings, full, tmp_path / "second.jsonl", "--since", FIRST, "--known-at", SECOND)
     third = export_events(ratings, full, tmp_path / "third.jsonl", "--since", SECOND)
     overlapping = export_events(ratings, full, tmp_path / "overlapping.jsonl", "--since", FIRST - 1)
-    other_ledger = copied_file(make_empty_ledger, name="other.db")
+    other_ledger = copy_ledger_file(make_empty_ledger, name="other.db")
     append_lines(ratings, other_ledger, *reversed(GAMES))
     theirs = export_events(ratings, other_ledger, tmp_path / "theirs.jsonl", "--since", FIRST)
     their_nothing = export_events(
@@ -312,7 +312,7 @@ def test_empty_ledger_can_be_backed_up(
         assert ratings("import", file, *options, db=create_empty()).exit_code == 0
 
 
-def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
+def test_damaged_ledger_makes_no_backup(copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
     """Backing up a damaged ledger fails, leaves no file, and points to `ratings verify`."""
     import sqlite3
     from contextlib import closing
@@ -325,7 +325,7 @@ def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_pat
             "UPDATE events SET chain_hash = zeroblob(32) WHERE position = 18",
         )
     ):
-        db = copied_file(make_empty_ledger, name=f"damaged-{number}.db")
+        db = copy_ledger_file(make_empty_ledger, name=f"damaged-{number}.db")
         append_lines(ratings, db, *GAMES)
         with closing(sqlite3.connect(db, isolation_level=None)) as connection:
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
@@ -425,7 +425,7 @@ def test_only_expired_backups_are_dropped(
 
 @pytest.mark.slow_cases
 def test_each_ledger_drops_its_own_backups(
-    full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], set_clock: Callable[[str], None]
+    full: str, tmp_path: Path, ratings: Ratings, copy_ledger_file: Callable[..., str], set_clock: Callable[[str], None]
 ) -> None:
     """When two ledgers share a folder, each backup run drops only backups of its own ledger."""
 
@@ -473,13 +473,13 @@ def test_altered_backups_do_not_count(
 
 
 def test_rewritten_history_drops_no_backups(
-    tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], set_clock: Callable[[str], None]
+    tmp_path: Path, ratings: Ratings, copy_ledger_file: Callable[..., str], set_clock: Callable[[str], None]
 ) -> None:
     """A backup of a ledger whose history was changed fails and drops nothing.
 
     Rewriting history must not make the nightly runs drop the backups of the true one.
     """
-    db = Path(copied_file(make_empty_ledger, name="own.db"))
+    db = Path(copy_ledger_file(make_empty_ledger, name="own.db"))
     before = db.read_bytes()
     folder = tmp_path / "backups"
     append_lines(ratings, str(db), *GAMES)
@@ -571,7 +571,11 @@ def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> N
 
 @pytest.mark.slow
 def test_replay_check_matches_ledger_at_position(
-    ruled_url: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    ruled_url: str,
+    tmp_path: Path,
+    ratings: Ratings,
+    copy_ledger_file: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`backup check --replay` gives the ladders of the ledger at the backup's position, and refuses another ledger."""
     append_lines(ratings, ruled_url, *GAMES[:FIRST])
@@ -586,7 +590,7 @@ def test_replay_check_matches_ledger_at_position(
     assert output["ladders"] >= 2
     assert ratings("backup", "check", "--replay", file, db=ruled_url).stdout.endswith(f"The head: {output['head']}\n")
 
-    other_ledger = copied_file(make_ruled_ledger, name="other.db")
+    other_ledger = copy_ledger_file(make_ruled_ledger, name="other.db")
     theirs = ratings("backup", "check", "--replay", file, db=other_ledger)
     assert (theirs.exit_code, "head: position" in theirs.stdout, "The backup is complete" in theirs.stdout) == (
         1,

@@ -147,7 +147,7 @@ def create_ledger_with_rule(
     tmp_path: Path,
     package_folders: PackageFolders,
     install_folder: Callable[[Path], None],
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
     original_files: Callable[..., str],
 ) -> Callable[[str], str]:
     """Return a function that creates a ledger with a rule that was sound and is broken now."""
@@ -155,7 +155,7 @@ def create_ledger_with_rule(
     def create(name: str) -> str:
         install_folder(package_folders.sound)
         sound_url = original_files(create_with_sound_rule, package_folders.sound)
-        db = f"sqlite:///{copied_file(create_with_games, name, sound_url)}"
+        db = f"sqlite:///{copy_ledger_file(create_with_games, name, sound_url)}"
         for file, rule in (("sound", "plain"), ("bad", name)):
             (tmp_path / f"{file}.toml").write_text(build_ruleset(file, rule), encoding="utf-8")
         install_folder(package_folders.bad)
@@ -292,11 +292,11 @@ def test_bad_ruleset_is_refused_with_the_reason(
     package_folders: PackageFolders,
     install_folder: Callable[[Path], None],
     tmp_path: Path,
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
 ) -> None:
     """Checking or publishing a ruleset with a bad rule is refused with the reason."""
     install_folder(package_folders.bad)
-    db = copied_file(make_chess_ledger)
+    db = copy_ledger_file(make_chess_ledger)
     file = tmp_path / "bad.toml"
     file.write_text(build_ruleset("bad", name), encoding="utf-8")
     checked, published = ratings("rules", "check", file, db=db), ratings("rules", "publish", file, db=db)
@@ -447,11 +447,11 @@ def test_endless_rule_cannot_be_published(
     package_folders: PackageFolders,
     install_folder: Callable[[Path], None],
     tmp_path: Path,
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
 ) -> None:
     """Checking or publishing a rule that never ends or never loads is refused after the limit."""
     install_folder(package_folders.bad)
-    db = copied_file(make_chess_ledger)
+    db = copy_ledger_file(make_chess_ledger)
     file = tmp_path / "bad.toml"
     file.write_text(build_ruleset("bad", name), encoding="utf-8")
     checked = ratings("rules", "check", file, "--rule-seconds", "1", db=db)
@@ -486,7 +486,7 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     package_folders: PackageFolders,
     install_folder: Callable[[Path], None],
     tmp_path: Path,
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
 ) -> None:
     """For a rule that scores no drawn game, `rules check` fails and lists the untried parts; publishing notes it."""
     shutil.copytree(package_folders.sound, tmp_path / "picky")
@@ -496,7 +496,7 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     )
     (tmp_path / "picky" / "never_ends.py").write_text(picky, encoding="utf-8")
     install_folder(tmp_path / "picky")
-    db = copied_file(make_chess_ledger)
+    db = copy_ledger_file(make_chess_ledger)
     file = tmp_path / "picky.toml"
     file.write_text(build_ruleset("picky", "never-ends"), encoding="utf-8")
     checked = ratings("rules", "check", file)

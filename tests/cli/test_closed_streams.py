@@ -11,9 +11,9 @@ from stores import make_empty_ledger
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["status", "verify", "export events", "import -", "record"])
-def test_closed_streams_are_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:
+def test_closed_streams_are_no_bug(copy_ledger_file: Callable[..., str], command: str, closed: str) -> None:
     """A command started with closed standard streams ends without a traceback or a bug report."""
-    db = copied_file(make_empty_ledger)
+    db = copy_ledger_file(make_empty_ledger)
     line = f"exec {sys.executable} -m ratings_ledger --db {db} {command} {closed}"
     process = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert b"bug" not in process.stderr

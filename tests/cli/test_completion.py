@@ -80,10 +80,14 @@ def replay_ladder_names(db: str) -> list[str]:
 
 @pytest.mark.parametrize("command", [["standings", "catan-elo/group 1"], ["import", "-"]], ids=["read", "written"])
 def test_names_are_known_after_one_command(
-    command: list[str], copied: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: list[str],
+    copy_ledger: Callable[..., str],
+    ratings: Ratings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After one command that reads or writes a ledger, all of its more than 100 names are completed."""
-    db = copied(create_club)
+    db = copy_ledger(create_club)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     assert read_names(db) == {}
     assert ratings(*command, db=db, input=build_catan_line("late", "player 1", "player 2")).exit_code == 0
@@ -97,9 +101,9 @@ def test_names_are_known_after_one_command(
         assert names <= {*list_completions(db, *command_text.split(), "")}
 
 
-def test_ladder_names_are_those_of_a_replay(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_ladder_names_are_those_of_a_replay(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """The ladder names derived from labels and months are those that a replay gives."""
-    db = copied_file(create_club)
+    db = copy_ledger_file(create_club)
     replayed_names = replay_ladder_names(db)
     assert ratings("ladders", db=db).exit_code == 0
 
@@ -108,10 +112,10 @@ def test_ladder_names_are_those_of_a_replay(copied_file: Callable[..., str], rat
 
 
 def test_ladder_names_of_long_history_are_the_same(
-    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code for long histories finds the same ladder names as the code for short ones."""
-    db = copied_file(create_club)
+    db = copy_ledger_file(create_club)
     set_thresholds(monkeypatch, numpy_games=0)
     assert ratings("ladders", db=db).exit_code == 0
     assert read_names(db)["ladders"] == replay_ladder_names(db)
@@ -148,9 +152,9 @@ def create_two_games(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def used_db(copied_file: Callable[..., str], ratings: Ratings) -> str:
+def used_db(copy_ledger_file: Callable[..., str], ratings: Ratings) -> str:
     """Return the ledger of `create_two_games` after one command."""
-    db = copied_file(create_two_games)
+    db = copy_ledger_file(create_two_games)
     assert ratings("ladders", db=db).exit_code == 0
     return db
 
@@ -331,10 +335,10 @@ def test_each_ledger_has_its_own_names(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow_cases
-def test_names_follow_the_newest_head(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_names_follow_the_newest_head(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """Reading an earlier position leaves the names current; a new event makes them stale until they are written
     again."""
-    db = copied(create_two_games)
+    db = copy_ledger(create_two_games)
     ratings("standings", "catan-elo/basic", db=db)
     with open_ledger(db).reading() as connection:
         chain_hash = head(connection).chain_hash
@@ -348,7 +352,7 @@ def test_names_follow_the_newest_head(copied: Callable[..., str], ratings: Ratin
 
 @pytest.mark.parametrize("place", ["a file", "nowhere"])
 def test_command_succeeds_without_place_for_names(
-    place: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the file of names cannot be written, the command succeeds silently."""
     (tmp_path / "a file").touch()
@@ -357,7 +361,7 @@ def test_command_succeeds_without_place_for_names(
         monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     else:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / place))
-    db = copied_file(create_two_games)
+    db = copy_ledger_file(create_two_games)
     result = ratings("standings", "catan-elo/basic", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
     assert list_completions(db, "history", "an") == []

@@ -384,9 +384,9 @@ def test_expect_refuses_another_position(command: str, db: str, ratings: Ratings
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("has_places", [True, False])
-def test_scores_follow_corrected_places(has_places: bool, ratings: Ratings, copied: Callable[..., str]) -> None:
+def test_scores_follow_corrected_places(has_places: bool, ratings: Ratings, copy_ledger: Callable[..., str]) -> None:
     """If scores would contradict the new places, each place keeps its score, and a note says so."""
-    db = copied(create_ledger)
+    db = copy_ledger(create_ledger)
     placings = (("anna", 1, 10), ("ben", 2, 8), ("cleo", 3, 8))
     participants = [
         {"player": player, "score": score} | ({"place": place} if has_places else {})
@@ -426,10 +426,10 @@ CORRECTED_SCORES = {
 
 @pytest.mark.parametrize(("arguments", "expected"), CORRECTED_SCORES.values(), ids=CORRECTED_SCORES)
 def test_corrected_result_has_scores(
-    arguments: tuple[str, ...], expected: dict[str, int], ratings: Ratings, copied: Callable[..., str]
+    arguments: tuple[str, ...], expected: dict[str, int], ratings: Ratings, copy_ledger: Callable[..., str]
 ) -> None:
     """A corrected result has the typed scores or those of its places, one for each player."""
-    db = copied(create_ledger)
+    db = copy_ledger(create_ledger)
     record_duel(ratings, db)
     assert ratings("correct", "s-1", *arguments, *REASON_OPTION, db=db).exit_code == 0
     (row,) = read_json(ratings, db, "games", "s-1")["rows"]
@@ -449,10 +449,10 @@ REFUSED_SCORES = {
 
 @pytest.mark.parametrize(("arguments", "code"), REFUSED_SCORES.values(), ids=REFUSED_SCORES)
 def test_scores_that_do_not_fit_are_refused(
-    arguments: tuple[str, ...], code: str, ratings: Ratings, copied: Callable[..., str]
+    arguments: tuple[str, ...], code: str, ratings: Ratings, copy_ledger: Callable[..., str]
 ) -> None:
     """Scores that are missing, given twice or against the order are refused, and nothing is recorded."""
-    db = copied(create_ledger)
+    db = copy_ledger(create_ledger)
     record_duel(ratings, db)
     assert get_refusal_code(ratings, db, "correct", "s-1", *arguments, *REASON_OPTION) == code
 

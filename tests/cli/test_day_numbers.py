@@ -206,14 +206,14 @@ def draw_table(rng: Random, game: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 def test_random_tables_in_any_order_are_equivalent(
-    ratings: Ratings, copied_file: Callable[..., str], tmp_path: Path, at_length: bool
+    ratings: Ratings, copy_ledger_file: Callable[..., str], tmp_path: Path, at_length: bool
 ) -> None:
     """Random tables of two games over the same days, imported in either order, twice, and synced, give one game per
     row.
 
     The ladders equal those of the same games with explicit ids.
     """
-    template, db = copied_file(create_ledger_of_two_games, name="template.db"), str(tmp_path / "ratings.db")
+    template, db = copy_ledger_file(create_ledger_of_two_games, name="template.db"), str(tmp_path / "ratings.db")
     tables = Tables(ratings, db, tmp_path)
 
     @settings(

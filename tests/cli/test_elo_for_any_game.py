@@ -106,9 +106,9 @@ def format_club_game(game_id: str, *players: str) -> str:
 
 
 @pytest.fixture
-def club_db(copied_file: Callable[..., str]) -> str:
+def club_db(copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of a ledger with `club-catan-elo@1` and games of the club."""
-    return copied_file(create_club)
+    return copy_ledger_file(create_club)
 
 
 def create_club(ratings: Ratings, url: str) -> None:

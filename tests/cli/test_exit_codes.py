@@ -24,9 +24,9 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
 
 
 @pytest.fixture
-def db(copied_file: Callable[..., str], tmp_path: Path) -> str:
+def db(copy_ledger_file: Callable[..., str], tmp_path: Path) -> str:
     """Return a ledger with one game, beside some files, as the working folder."""
-    name = copied_file(make_ledger)
+    name = copy_ledger_file(make_ledger)
     (tmp_path / "good.jsonl").write_text(GAME)
     (tmp_path / "text.txt").write_text("this is not a database, but a text of some length\n" * 100)
     (tmp_path / "empty.jsonl").write_text("")

@@ -55,10 +55,10 @@ def make_ledger_of_four(ratings: Ratings, url: str) -> None:
 @pytest.mark.parametrize("stored", [False, True], ids=["never stored", "stored before"])
 @pytest.mark.parametrize("command", ["rebuild", "nightly"])
 def test_failure_tells_what_stays_and_what_to_do(
-    stored: bool, command: str, copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    stored: bool, command: str, copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild whose rule fails says what stays, that nothing is lost and what to do; so does `doctor`."""
-    db = copied_file(make_ledger_of_four)
+    db = copy_ledger_file(make_ledger_of_four)
     assert not stored or ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)
 
@@ -84,10 +84,10 @@ def test_failure_tells_what_stays_and_what_to_do(
 
 
 def test_ladders_of_an_unusable_ruleset_stay(
-    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a whole ruleset cannot be used, its stored ladders stay."""
-    db = copied_file(make_ledger_of_four)
+    db = copy_ledger_file(make_ledger_of_four)
     assert ratings("rebuild", db=db).exit_code == 0
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
     result = ratings("rebuild", db=db)
@@ -96,10 +96,10 @@ def test_ladders_of_an_unusable_ruleset_stay(
 
 
 def test_rollback_blames_no_standings_for_a_rule(
-    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rollback that cannot compare the previous generation, since a rule fails, does not call it wrong."""
-    db = copied_file(make_ledger_of_four)
+    db = copy_ledger_file(make_ledger_of_four)
     for _ in range(2):
         assert ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)

@@ -33,9 +33,9 @@ def create_berlin_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
+def db(copy_ledger: Callable[..., str], games: Path, ratings: Ratings) -> str:
     """Return the URL of a ledger at home in Berlin with the games, in each kind of store."""
-    url = copied(create_berlin_ledger)
+    url = copy_ledger(create_berlin_ledger)
     result = ratings("import", games, "--set", "game=chess", db=url)
     assert (result.exit_code, result.stdout) == (0, "3 appended; the head is 6.\n")
     return url
@@ -51,9 +51,9 @@ def test_times_without_offset_use_home_zone(db: str, ratings: Ratings) -> None:
     ]
 
 
-def test_zone_option_overrides_home_zone(copied: Callable[..., str], games: Path, ratings: Ratings) -> None:
+def test_zone_option_overrides_home_zone(copy_ledger: Callable[..., str], games: Path, ratings: Ratings) -> None:
     """`import --zone` overrides the home zone."""
-    url = copied(create_berlin_ledger)
+    url = copy_ledger(create_berlin_ledger)
     ratings("import", games, "--set", "game=chess", "--zone", "UTC", db=url)
     assert read_json(ratings, url, "games")["rows"][0]["occurred_at"] == "2024-12-31T23:50:00.000000Z"
 

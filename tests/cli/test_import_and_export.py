@@ -25,9 +25,9 @@ BAD_LINE = build_game_line("g-9", "anna")
 
 
 @pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
+def db(copy_ledger_file: Callable[..., str]) -> str:
     """Return a ledger in SQLite without events."""
-    return copied_file(make_empty_ledger, name="own.db")
+    return copy_ledger_file(make_empty_ledger, name="own.db")
 
 
 def summarise_import(result: Any) -> dict[str, Any]:

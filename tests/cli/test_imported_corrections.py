@@ -83,9 +83,9 @@ def create_history_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def history_db(copied_file: Callable[..., str]) -> str:
+def history_db(copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of a SQLite ledger with the history."""
-    return copied_file(create_history_ledger, name="told.db")
+    return copy_ledger_file(create_history_ledger, name="told.db")
 
 
 def import_lines(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -82,11 +82,11 @@ def test_every_json_is_a_result() -> None:
 
 @pytest.mark.slow_cases
 def test_status_prints_what_programs_get(
-    copied: Callable[..., str], ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    copy_ledger: Callable[..., str], ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The status of a ledger with a rebuild and a verification dumps to the JSON of the command."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    url = copied(make_ruled_ledger)
+    url = copy_ledger(make_ruled_ledger)
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url).exit_code == 0
     set_clock(monkeypatch, clock.now())

@@ -410,10 +410,10 @@ UNNEEDED_MODULES = {
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("arguments", "unneeded"), UNNEEDED_MODULES.values(), ids=UNNEEDED_MODULES)
 def test_commands_load_only_what_they_use(
-    arguments: list[str], unneeded: set[str], copied_file: Callable[..., str]
+    arguments: list[str], unneeded: set[str], copy_ledger_file: Callable[..., str]
 ) -> None:
     """A command in a new process does not import the modules that it does not need."""
-    db = copied_file(make_ruled_ledger)
+    db = copy_ledger_file(make_ruled_ledger)
     code = (
         "import sys\nfrom ratings_ledger.cli.main import invoke\n"
         f"invoke({['--db', db, *arguments]!r})\n"

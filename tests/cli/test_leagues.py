@@ -42,9 +42,9 @@ pytestmark = pytest.mark.ledger(make=create_league_ledger)
 
 
 @pytest.fixture
-def scheduled_url(copied: Callable[..., str]) -> str:
+def scheduled_url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of the ledger when all have joined, so that the schedule is drawn."""
-    return copied(create_league_ledger, *PLAYERS)
+    return copy_ledger(create_league_ledger, *PLAYERS)
 
 
 def join_league(ratings: Ratings, db: str, *players: str) -> list[dict[str, Any]]:
@@ -217,9 +217,9 @@ def test_league_label_needs_no_activity(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow_cases
-def test_old_season_can_be_recorded_afterwards(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_old_season_can_be_recorded_afterwards(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """Joins and games dated before the league's creation are recorded and count."""
-    db = copied(create_league_ledger)
+    db = copy_ledger(create_league_ledger)
     for player in PLAYERS:
         result = ratings("league", "join", "L1", player, "--seed", "2026", "--at", "2026-01-20T12:00Z", db=db)
         assert result.exit_code == 0, result.stderr
@@ -353,12 +353,12 @@ def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
     assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in refusal[1]
 
 
-def test_unmet_includes_players_without_games(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_unmet_includes_players_without_games(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """`league unmet` includes players of the league without games, under the league's name and its ladder's.
 
     Players of such a league have no league ids.
     """
-    db = copied(create_league_ledger, *PLAYERS)
+    db = copy_ledger(create_league_ledger, *PLAYERS)
     schedule = json.loads(ratings("league", "show", "L1", "--format", "json", db=db).stdout)["games"]
     first = schedule[0]
     result = ratings("record", "--game", "cartagena", "--game-id", first["game_id"], *LATER, *first["seats"], db=db)
@@ -379,9 +379,9 @@ def test_unmet_includes_players_without_games(copied: Callable[..., str], rating
 
 
 @pytest.mark.slow_cases
-def test_unmet_lists_renamed_player_once(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_unmet_lists_renamed_player_once(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """A player who was renamed after joining is one person, listed under the new id."""
-    db = copied(create_league_ledger, "a", "b")
+    db = copy_ledger(create_league_ledger, "a", "b")
     assert ratings("player", "rename", "a", "ada", "--reason", "typo", db=db).exit_code == 0
     unmet = json.loads(ratings("league", "unmet", "L1", "b", "--format", "json", db=db).stdout)
 
@@ -443,9 +443,9 @@ def test_season_of_another_game_has_no_league_ids(ratings: Ratings, tmp_path: Pa
     assert text == "ben has met 1 of 2 on go-league/2026.\n\nnot yet met\ncleo\n"
 
 
-def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_unscored_league_is_refused_with_advice(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """A league of go, which no ruleset scores, is refused with the alternatives."""
-    db = copied(create_league_ledger)
+    db = copy_ledger(create_league_ledger)
     assert ratings("init", "--for", "go", db=db).exit_code == 0
     code, message = get_refusal(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
     assert code == "league-unscored"

@@ -191,9 +191,11 @@ def test_game_uncounted_by_months_misses_year(db: str, tmp_path: Path, ratings: 
     assert "see catan-monthly" not in read_output(ratings, copy, "explain", "seven", YEAR)["why_not"]
 
 
-def test_annual_list_explains_a_substitute(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
+def test_annual_list_explains_a_substitute(
+    copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
     """If months count substitutes, a player who only substituted is on the annual list and explained."""
-    name = copied_file(make_ruled_ledger)
+    name = copy_ledger_file(make_ruled_ledger)
     ruleset_text = (
         (SHIPPED / "catan-monthly-2008-03.toml")
         .read_text(encoding="utf-8")

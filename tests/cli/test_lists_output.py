@@ -338,9 +338,9 @@ STORED_CHANGES = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor
 
 
 @pytest.mark.slow
-def test_rebuild_stores_list_values_for_verify(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_rebuild_stores_list_values_for_verify(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """A rebuild stores gold, places and means, and `verify` finds any change to them."""
-    store = copied(create_list_ledger)
+    store = copy_ledger(create_list_ledger)
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")
     url = make_url(store)

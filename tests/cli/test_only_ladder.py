@@ -36,9 +36,9 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_the_only_ladder_is_meant(command: list[str], copied: Callable[..., str], ratings: Ratings) -> None:
+def test_the_only_ladder_is_meant(command: list[str], copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """Given one ladder, a question without a ladder is answered as the one that names it."""
-    db = copied(make_one_ladder)
+    db = copy_ledger(make_one_ladder)
     (row,) = read_json(ratings, db, "ladders")["rows"]
 
     assert read_json(ratings, db, *command) == read_json(ratings, db, *command, row["ladder"])
@@ -48,9 +48,9 @@ OF_ALL, OF_BEN = ("standings", "books"), ("history", "explain a player", "explai
 
 
 @pytest.mark.parametrize("question", [*OF_ALL, *OF_BEN])
-def test_several_ladders_are_listed(question: str, copied: Callable[..., str], ratings: Ratings) -> None:
+def test_several_ladders_are_listed(question: str, copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """Given two ladders, a question without a ladder is wrong usage, which lists both, the longer one first."""
-    result = ratings(*COMMANDS[question], "--format", "json", db=copied(make_two_ladders))
+    result = ratings(*COMMANDS[question], "--format", "json", db=copy_ledger(make_two_ladders))
 
     assert (result.exit_code, result.stdout) == (2, "")
     those = " that 'ben' is on" if question in OF_BEN else ""
@@ -62,9 +62,9 @@ def test_several_ladders_are_listed(question: str, copied: Callable[..., str], r
 
 
 @pytest.mark.parametrize("query", [("history", "cleo"), ("explain", "cleo"), ("explain", "g-2"), ("explain", "g-5")])
-def test_own_ladder_is_meant(query: tuple[str, ...], copied: Callable[..., str], ratings: Ratings) -> None:
+def test_own_ladder_is_meant(query: tuple[str, ...], copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """Given two ladders, of which a player or game is on one, that is meant."""
-    db = copied(make_two_ladders)
+    db = copy_ledger(make_two_ladders)
     ladder = "catan-elo/cities" if "g-5" in query else "catan-elo/basic"
     assert read_json(ratings, db, *query) == read_json(ratings, db, *query, ladder)
 
@@ -82,9 +82,9 @@ def make_elo_ladders(ratings: Ratings, url: str) -> None:
         )
 
 
-def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_ladders_alike_are_one(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A game that did the same on the ladder of its size is explained on that of all sizes; else both are listed."""
-    db = copied_file(make_elo_ladders)
+    db = copy_ledger_file(make_elo_ladders)
 
     result = ratings("explain", "g-1", db=db)
     assert result.stderr == ""
@@ -95,9 +95,11 @@ def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings
     )
 
 
-def test_ladders_of_a_player_have_the_games_of_that_player(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_ladders_of_a_player_have_the_games_of_that_player(
+    copy_ledger_file: Callable[..., str], ratings: Ratings
+) -> None:
     """The ladders of a player are listed with the player's own games, the latest first, at most six."""
-    db = copied_file(make_elo_ladders)
+    db = copy_ledger_file(make_elo_ladders)
     games = [build_game_data(f"x-{n}", "cleo", "x", game="chess") for n in range(2)]
     append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
     assert ratings("explain", "cleo", db=db).stderr.endswith(
@@ -111,9 +113,9 @@ def test_ladders_of_a_player_have_the_games_of_that_player(copied_file: Callable
     assert (len([line for line in lines if " game" in line]), lines[-1][:6]) == (6, "  and ")
 
 
-def test_void_game_and_strangers_without_a_ladder(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_void_game_and_strangers_without_a_ladder(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A voided game says why it counts for nothing, a player without games is on no ladder, a typo is a typo."""
-    db = copied_file(make_elo_ladders)
+    db = copy_ledger_file(make_elo_ladders)
     assert ratings("void", "g-4", "--reason", "was a joke", db=db).exit_code == 0
 
     assert "Not counted: the game is voided" in ratings("explain", "g-4", db=db).stdout
@@ -123,28 +125,28 @@ def test_void_game_and_strangers_without_a_ladder(copied_file: Callable[..., str
         assert (result.exit_code, "did you mean anna?" in result.stderr) == (1, True), result
 
 
-def test_only_ladder_of_a_moment(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_only_ladder_of_a_moment(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """The only ladder that there was then is meant, though there are two today."""
-    db = copied_file(make_two_ladders)
+    db = copy_ledger_file(make_two_ladders)
 
     then = read_json(ratings, db, "standings", "--as-of", "2024-03-02")
     assert (then["ladder"], len(then["rows"])) == ("catan-elo/basic", 3)
 
 
-def test_no_ladder_says_so(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_no_ladder_says_so(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A ledger without games says where results go in, and a ladder without a player asks for one."""
-    none = ratings("standings", db=copied_file(make_empty_ledger, name="empty.db"))
+    none = ratings("standings", db=copy_ledger_file(make_empty_ledger, name="empty.db"))
     assert (none.exit_code, "no ladder has a game yet; to import results" in none.stderr) == (2, True)
-    db = copied_file(make_one_ladder)
+    db = copy_ledger_file(make_one_ladder)
     early = ratings("standings", "--as-of", "2024-01-01", db=db)
     assert (early.exit_code, "no ladder has a game played up to 2024-01-01" in early.stderr) == (2, True)
     alone = ratings("history", "catan-elo/basic", db=db)
     assert (alone.exit_code, "is a ladder; name a player" in alone.stderr) == (2, True)
 
 
-def test_many_ladders_are_not_all_listed(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Of many ladders the 20 longest are listed, and how many there are besides."""
-    db = copied_file(make_one_ladder)
+    db = copy_ledger_file(make_one_ladder)
     games = [build_game_data(f"x-{n}", "anna", "ben", game="catan", group=f"l-{n}") for n in range(24)]
     append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
 
@@ -152,9 +154,9 @@ def test_many_ladders_are_not_all_listed(copied_file: Callable[..., str], rating
     assert (lines[-1], len([line for line in lines if " game" in line])) == ("  and 5 more; see: ratings ladders", 20)
 
 
-def test_a_file_of_typos_is_answered_soon(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_a_file_of_typos_is_answered_soon(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Of a file of unknown games the first 20 are told which was meant: looking for it takes a while."""
-    db = copied_file(make_one_ladder)
+    db = copy_ledger_file(make_one_ladder)
     names = "".join(f"g-1{n:02d}\n" for n in range(40))
     report = json.loads(ratings("void", "--file", "-", "--reason", "x", "--format", "json", db=db, input=names).stdout)
 

@@ -85,7 +85,7 @@ def create_published_own(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def create_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copied_file: Callable[..., str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, copy_ledger_file: Callable[..., str]
 ) -> Callable[..., tuple[str, Path]]:
     """Return a function that creates a ledger with two games of a kind, and a ruleset file of a custom rule."""
 
@@ -93,16 +93,16 @@ def create_own(
         offer_as_own(monkeypatch, rule)
         file = tmp_path / "own.toml"
         file.write_text(build_ruleset(kind), encoding="utf-8")
-        return copied_file(create_two_games, kind), file
+        return copy_ledger_file(create_two_games, kind), file
 
     return create
 
 
 @pytest.fixture
-def published_db(monkeypatch: pytest.MonkeyPatch, copied_file: Callable[..., str]) -> str:
+def published_db(monkeypatch: pytest.MonkeyPatch, copy_ledger_file: Callable[..., str]) -> str:
     """Return a ledger with two games under a published ruleset of `OWN`."""
     offer_as_own(monkeypatch, OWN)
-    return copied_file(create_published_own)
+    return copy_ledger_file(create_published_own)
 
 
 def measure_quality(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:

@@ -13,9 +13,9 @@ NO_TIMED = (
 )
 
 
-def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_lists_show_published_ladders(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Given a ladder published as of a day, `lists` shows it, and does not say that no list has a month."""
-    db = copied_file(make_one_ladder)
+    db = copy_ledger_file(make_one_ladder)
     output = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
 
     (row,) = read_json(ratings, db, "lists")["published"]
@@ -30,9 +30,9 @@ def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: 
     assert read_json(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == output["position"]
 
 
-def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_published_lists_of_a_period(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """With --period, those of its months and those of what was played up to then are shown, and no others."""
-    db = copied_file(create_published_ledger)
+    db = copy_ledger_file(create_published_ledger)
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-04-30")
 
@@ -47,9 +47,9 @@ def test_published_lists_of_a_period(copied_file: Callable[..., str], ratings: R
     )
 
 
-def test_due_without_lists_says_what_is_published(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_due_without_lists_says_what_is_published(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Given no ruleset of months, `publish --due` says so, which there are, and how a ladder is published."""
-    assert ratings("publish", "--due", db=copied_file(make_one_ladder)).stdout == (
+    assert ratings("publish", "--due", db=copy_ledger_file(make_one_ladder)).stdout == (
         "No list is due.\n"
         + NO_TIMED
         + "To publish another ladder: ratings publish LADDER --as-of DATE\n"
@@ -67,10 +67,10 @@ def test_due_without_lists_says_what_is_published(copied_file: Callable[..., str
     ],
 )
 def test_ladder_of_a_month_is_asked_by_a_day(
-    name: str, day: str | None, copied_file: Callable[..., str], ratings: Ratings
+    name: str, day: str | None, copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """A name with a month or day, of a ruleset without months, is answered with the option that shows that day."""
-    db = copied_file(make_one_ladder)
+    db = copy_ledger_file(make_one_ladder)
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=db).exit_code == 0
 
     refused = ratings("standings", name, db=db)

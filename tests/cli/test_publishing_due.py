@@ -56,21 +56,21 @@ def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None
 
 
 def test_running_month_is_not_due(
-    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list is not due until its period is over.
 
     A month ends in the time zone of its ruleset, Berlin; the year continues.
     """
-    db = copied_file(create_published_ledger)
+    db = copy_ledger_file(create_published_ledger)
     for instant, due_lists in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
         set_clock(monkeypatch, instant)
         assert list_ladders(publish(ratings, db, "--due", "--ignore-clock", "--dry-run")) == due_lists
 
 
-def test_voided_publication_is_due_again(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_voided_publication_is_due_again(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A published list that would now differ is not due, but one whose publication was voided is."""
-    db = copied_file(create_published_ledger)
+    db = copy_ledger_file(create_published_ledger)
     publish(ratings, db, MARCH)
     append_lines(ratings, db, build_catan_line("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
     assert list_ladders(publish(ratings, db, "--due")) == [YEAR]
@@ -81,18 +81,18 @@ def test_voided_publication_is_due_again(copied_file: Callable[..., str], rating
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_due_lists_are_taken_back_together(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_due_lists_are_taken_back_together(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """One `undo` takes back the lists that one command published, each in a transaction of its own."""
-    db = copied_file(create_published_ledger)
+    db = copy_ledger_file(create_published_ledger)
     assert list_ladders(publish(ratings, db, "--due")) == [MARCH, YEAR]
     assert ratings("undo", "--yes", "--by", "editor", db=db).exit_code == 0
     for ladder in (MARCH, YEAR):
         assert ratings("standings", ladder, "--as-published", db=db).exit_code == 1
 
 
-def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_due_lists_have_a_line_each(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Each due list has a line of its own in the text output, in a dry run and when published."""
-    db = copied_file(create_published_ledger)
+    db = copy_ledger_file(create_published_ledger)
     at = read_position(ratings, db)
     assert ratings(*DUE, "--dry-run", db=db).stdout == (
         f"{MARCH} would be published: 3 rows, 2 ranked (min_games 7), under catan-monthly@2008-03.\n"
@@ -105,10 +105,10 @@ def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ra
 
 
 def test_failing_rule_publishes_nothing(
-    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a rule fails, the failure is reported and nothing is published."""
-    db = copied_file(create_published_ledger)
+    db = copy_ledger_file(create_published_ledger)
     before = read_head(ratings, db)
 
     def fail_check(*arguments: object) -> str | None:
@@ -124,17 +124,17 @@ def test_failing_rule_publishes_nothing(
 
 @pytest.mark.parametrize("arguments", [(), ("--due", MARCH), ("--due", "--as-of", "2010-03-31"), ("--as-of", "2010")])
 def test_ladder_or_due_is_required(
-    arguments: tuple[str, ...], copied_file: Callable[..., str], ratings: Ratings
+    arguments: tuple[str, ...], copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """Publishing needs either a ladder or --due; neither or both is a usage error."""
-    result = ratings("publish", *arguments, db=copied_file(create_published_ledger))
+    result = ratings("publish", *arguments, db=copy_ledger_file(create_published_ledger))
     assert (result.exit_code, result.stdout, "--due" in result.stderr) == (2, "", True)
 
 
-def test_running_points_are_never_due(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_running_points_are_never_due(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that is not a list of a period is never among the due lists."""
     assert BASIC in LISTS
-    assert BASIC not in list_ladders(publish(ratings, copied_file(create_published_ledger), "--due"))
+    assert BASIC not in list_ladders(publish(ratings, copy_ledger_file(create_published_ledger), "--due"))
 
 
 def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, ratings: Ratings) -> None:
@@ -169,8 +169,8 @@ def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, 
     ],
 )
 def test_refused_options_are_named(
-    options: tuple[str, ...], message: str, copied_file: Callable[..., str], ratings: Ratings
+    options: tuple[str, ...], message: str, copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """The message about options that do not go together names only those that were given."""
-    result = ratings("publish", *options, db=copied_file(create_published_ledger))
+    result = ratings("publish", *options, db=copy_ledger_file(create_published_ledger))
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

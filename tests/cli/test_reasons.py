@@ -14,11 +14,11 @@ Ratings = Callable[..., Any]
 
 
 @pytest.fixture
-def create_filled_ledger(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
+def create_filled_ledger(copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
     """Return a function that creates a ledger of the shipped rulesets, further ruleset files, and events."""
 
     def create(events: list[dict[str, Any]], *files: str) -> str:
-        db = copied_file(make_ruled_ledger)
+        db = copy_ledger_file(make_ruled_ledger)
         for number, text in enumerate(files):
             (tmp_path / f"{number}.toml").write_text(text, encoding="utf-8")
             result = ratings("rules", "publish", tmp_path / f"{number}.toml", db=db)

@@ -150,9 +150,9 @@ def test_commands_of_every_report_run(
 
 
 @pytest.mark.slow_cases
-def test_report_agrees_in_both_stores(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+def test_report_agrees_in_both_stores(copy_ledger: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """In each store, a report agrees with the standings and sums exactly."""
-    url = copied(create_every_ladder)
+    url = copy_ledger(create_every_ladder)
     page = write_report(ratings, url, tmp_path / "x.html", "anna", "galactic-points", *THEN)
     assert_sums(page, [read_standing(ratings, url, "galactic-points", ["anna"], *axes) for axes in (THEN, NOW)])
 
@@ -197,11 +197,11 @@ def create_two_seasons(ratings: Ratings, url: str) -> None:
 
 
 def test_season_begins_with_carried_over_points(
-    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A season begins with the points carried over from the previous one, and names the command of the report on
     them."""
-    db = copied_file(create_two_seasons)
+    db = copy_ledger_file(create_two_seasons)
     assert ratings("void", "g-1-1", "--reason", "r", "--by", "mira", db=db).exit_code == 0
     monkeypatch.chdir(tmp_path)
     page = write_report(ratings, db, Path("x.html"), "anna", "seasons/2010-2", "--known-at", "5")

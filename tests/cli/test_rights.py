@@ -130,9 +130,9 @@ def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
     ]
 
 
-def test_doctor_reports_world_writable_file(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_doctor_reports_world_writable_file(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """`doctor` reports a ledger file or folder that every account may write to, with the remedy."""
-    db = Path(copied_file(make_empty_ledger))
+    db = Path(copy_ledger_file(make_empty_ledger))
     assert list_findings(ratings, str(db)) == []
     for place, mode in ((db, 0o666), (db.parent, 0o777)):
         before = place.stat().st_mode

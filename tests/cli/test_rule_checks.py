@@ -126,9 +126,9 @@ def build_b5_line(game_id: str, *seats: str, at: str = NOON, season: str = "2010
 
 
 @pytest.fixture
-def league_db(copied_file: Callable[..., str]) -> str:
+def league_db(copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of a ledger with the Babylon 5 league."""
-    return copied_file(create_ledger, "b5-league-1", name="league.db")
+    return copy_ledger_file(create_ledger, "b5-league-1", name="league.db")
 
 
 def test_win_in_time_ends_on_102(league_db: str, ratings: Ratings) -> None:
@@ -207,9 +207,9 @@ def test_major_victory_ranks_above_standard(league_db: str, ratings: Ratings) ->
     assert [player["player"] for player in players] == ["major", "standard", "strong", "weak"]
 
 
-def test_two_standard_victories_share_the_ante(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_two_standard_victories_share_the_ante(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Winners with power 21 and 18 share the ante from version 2 on; in version 1 power decides."""
-    db = copied_file(create_ledger, "b5-league-1", "b5-league-2")
+    db = copy_ledger_file(create_ledger, "b5-league-1", "b5-league-2")
     append_lines(ratings, db, build_b5_line("g-1", "ian 21 1 +", "richie 18 1 +", "c 9 0", "d 8 0"))
 
     assert read_changes_and_accounts(ratings, db, "g-1", SEASON)[0] == {"ian": "5", "richie": "5", "c": "-2", "d": "-6"}
@@ -250,9 +250,9 @@ def test_rank_needs_five_season_games(league_db: str, ratings: Ratings) -> None:
 
 
 @pytest.fixture
-def lists_db(copied_file: Callable[..., str]) -> str:
+def lists_db(copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of a ledger with the Catan Elo lists."""
-    return copied_file(create_ledger, "catan-elo-2009-01", name="lists.db")
+    return copy_ledger_file(create_ledger, "catan-elo-2009-01", name="lists.db")
 
 
 def test_documented_example_scores_as_written(lists_db: str, ratings: Ratings) -> None:

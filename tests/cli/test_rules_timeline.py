@@ -43,10 +43,10 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def db(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
+def db(copy_ledger: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the ledger of `make_ledger`, made at one moment, which is now."""
     set_clock(monkeypatch, NOW)
-    return copied(make_ledger)
+    return copy_ledger(make_ledger)
 
 
 def show_rules(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def list_shipped(ratings: Ratings, db: str) -> dict[str, Any]:
     return {row["id"]: row for row in read_json(ratings, db, "rules", "list", "--shipped")}
 
 
-def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copied_file: Callable[..., str]) -> None:
+def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copy_ledger_file: Callable[..., str]) -> None:
     """A file in the folder is published by `init` or on request, and a name belongs to one of both."""
     assert len(TEXTS) == len([*FOLDER.glob("*.toml")])
     rows = list_shipped(ratings, db).values()
@@ -64,7 +64,7 @@ def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copied_fi
         for published in ("init", "on request")
     }
     assert sorted([*names["init"], *names["on request"]]) == sorted(TEXTS)
-    by_init = list_versions(ratings, copied_file(make_ruled_ledger, name="init.db"))
+    by_init = list_versions(ratings, copy_ledger_file(make_ruled_ledger, name="init.db"))
     assert sorted(by_init) == [f"{name}@{version}" for name, version in names["init"]]
 
 

@@ -101,9 +101,9 @@ def test_changes_are_told_once_until_ladders_differ(db: str, ratings: Ratings) -
     assert ["elo-chess/2" in text for text in shown.values()] == [True] * 3, shown
 
 
-def test_group_called_all_has_the_same_short_name(copied: Callable[..., str], ratings: Ratings) -> None:
+def test_group_called_all_has_the_same_short_name(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that people see under a short name can be named by it, also that of a group called all."""
-    db = copied(make_chess_ledger)
+    db = copy_ledger(make_chess_ledger)
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=db).exit_code == 0
     assert ratings("standings", "catan-elo", db=db).exit_code == 2
     game = build_game_data("c-1", "anna", "ben", game="catan", group="all")

@@ -32,10 +32,10 @@ def create_with_game(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def db(copy_ledger: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the URL of the ledger of `create_with_game`, in each kind of store in turn."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return copied(create_with_game)
+    return copy_ledger(create_with_game)
 
 
 def record_game(ratings: Ratings, db: str, game_id: str) -> None:

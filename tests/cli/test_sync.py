@@ -12,15 +12,15 @@ from sheets_synced import ROWS, SET, Club, count_differences, create_catan_ledge
 
 
 @pytest.fixture
-def club(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
+def club(copy_ledger: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
     """Return a club without games, in each kind of store in turn."""
-    return Club(ratings, copied(create_catan_ledger), tmp_path / "sheets")
+    return Club(ratings, copy_ledger(create_catan_ledger), tmp_path / "sheets")
 
 
 @pytest.fixture
-def one_club(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
+def one_club(copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
     """Return a club without games, in SQLite."""
-    return Club(ratings, copied_file(create_catan_ledger), tmp_path / "sheets")
+    return Club(ratings, copy_ledger_file(create_catan_ledger), tmp_path / "sheets")
 
 
 def list_rejections(report: dict[str, Any]) -> list[tuple[str, int | None]]:

@@ -19,17 +19,17 @@ QUESTION = "Record this? [yes, no] "
 
 
 @pytest.fixture
-def club(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
+def club(copy_ledger: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
     """Return a club with three games from its sheet, in each kind of store in turn."""
-    club_with_games = Club(ratings, copied(create_catan_ledger), tmp_path / "sheets")
+    club_with_games = Club(ratings, copy_ledger(create_catan_ledger), tmp_path / "sheets")
     club_with_games.import_sheet(*ROWS)
     return club_with_games
 
 
 @pytest.fixture
-def one_club(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
+def one_club(copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> Club:
     """Return a club with three games from its sheet, in SQLite."""
-    club_with_games = Club(ratings, copied_file(create_catan_ledger), tmp_path / "sheets")
+    club_with_games = Club(ratings, copy_ledger_file(create_catan_ledger), tmp_path / "sheets")
     club_with_games.import_sheet(*ROWS)
     return club_with_games
 

@@ -158,14 +158,14 @@ def undo_last(ratings: Ratings, db: str) -> None:
 @pytest.mark.parametrize("case", COMMANDS.values(), ids=COMMANDS)
 def test_undo_restores_what_was_before(
     case: UndoCase,
-    copied: Callable[..., str],
+    copy_ledger: Callable[..., str],
     stocked_digests: dict[str, str],
     ratings: Ratings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Given any command that records something, undo restores what was before it, and undone itself what was after."""
-    db = copied(make_stocked_ledger)
+    db = copy_ledger(make_stocked_ledger)
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
@@ -189,9 +189,9 @@ def test_undo_restores_what_was_before(
     assert read_state(ratings, db, case.query) == after
 
 
-def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_shipped_rules_are_withdrawn_by_their_position(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """What publishes a shipped ruleset is never undone, be it the last act: it is told how it is withdrawn."""
-    db = copied_file(make_empty_ledger)
+    db = copy_ledger_file(make_empty_ledger)
     for command in ("init --for chess --by mira", "rules publish --shipped youplay-league --by zora"):
         assert ratings(*command.split(), db=db).exit_code == 0
     way = "to withdraw it: ratings void --event 2 --reason TEXT"

@@ -143,8 +143,8 @@ def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[...,
 
 
 @pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
-    return copied_file(make_ruled_ledger, name="own.db")
+def db(copy_ledger_file: Callable[..., str]) -> str:
+    return copy_ledger_file(make_ruled_ledger, name="own.db")
 
 
 def test_rules_list_and_show_give_details(db: str, ratings: Callable[..., Any]) -> None:

@@ -17,9 +17,9 @@ GUARDED = {
 
 
 @pytest.fixture
-def db(copied: Callable[..., str]) -> str:
+def db(copy_ledger: Callable[..., str]) -> str:
     """Create a ledger with games of two kinds and stored ladders."""
-    return copied(create_two_game_ledger)
+    return copy_ledger(create_two_game_ledger)
 
 
 def create_two_game_ledger(ratings: Ratings, url: str) -> None:

@@ -30,11 +30,11 @@ def make_chess_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def db(copy_ledger: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the ledger of `make_chess_ledger`, in each kind of store, beside a sheet of two games."""
     (tmp_path / "c.csv").write_text(SHEET)
     monkeypatch.chdir(tmp_path)
-    return copied(make_chess_ledger)
+    return copy_ledger(make_chess_ledger)
 
 
 def run_command(ratings: Ratings, db: str, *command: object) -> Any:
@@ -138,7 +138,7 @@ def test_exports_that_say_themselves_what_is_voided_are_not_noted(db: str, tmp_p
 @pytest.mark.parametrize("options", [[], ["--sync", "--yes"]], ids=["import", "sync"])
 def test_other_content_after_an_undo_goes_in_as_told(
     options: list[str],
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
     ratings: Ratings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -146,7 +146,7 @@ def test_other_content_after_an_undo_goes_in_as_told(
     """Given an import in the wrong zone that was undone, that in the right one names two commands; after both it is as
     if the first had been right.
     """
-    db = copied_file(make_chess_ledger)
+    db = copy_ledger_file(make_chess_ledger)
     (tmp_path / "c.csv").write_text(SHEET)
     monkeypatch.chdir(tmp_path)
     run_command(ratings, db, "import", "c.csv", *NEW_YORK)
@@ -198,9 +198,9 @@ def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: R
     assert [participant["player"] for participant in row["participants"]] == ["ben", "anna"]
 
 
-def test_programs_are_told_that_a_game_is_voided(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_programs_are_told_that_a_game_is_voided(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A proposal of a game that is voided appends nothing and says so, without any note about leagues."""
-    db = copied_file(make_chess_ledger)
+    db = copy_ledger_file(make_chess_ledger)
     run_command(ratings, db, *RECORD)
     run_command(ratings, db, "void", "g9", "--reason", "never played")
     participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]

@@ -30,9 +30,9 @@ def create_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def db(copied_file: Callable[..., str]) -> str:
+def db(copy_ledger_file: Callable[..., str]) -> str:
     """Return a ledger in which every player is active."""
-    return copied_file(create_ledger)
+    return copy_ledger_file(create_ledger)
 
 
 def format_league_game(game_id: str, at: str, ranking: Sequence[str]) -> str:

@@ -116,9 +116,11 @@ def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
     return {name: len(events) + number for number, (name, _, _) in enumerate(voids, 1)}
 
 
-def test_withdrawal_of_every_type_is_told(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+def test_withdrawal_of_every_type_is_told(
+    copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+) -> None:
     """Given an event of every type that has withdrawals, its withdrawal is told in the report and on its page."""
-    db = copied_file(record_everything)
+    db = copy_ledger_file(record_everything)
     positions = withdraw(ratings, db)
     assert {*positions} == TYPES.keys() - GAME_EVENTS == {*TOLD}
 

@@ -40,11 +40,11 @@ def with_mira(ratings: Callable[..., Any], url: str) -> None:
 
 
 @pytest.fixture
-def shell(copied: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str], str]]:
+def shell(copy_ledger: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str], str]]:
     """Yield a function that returns the output of commands while a server shows a ledger, in each kind of store."""
     if shutil.which("curl") is None:
         pytest.skip("there is no curl")
-    url = copied(with_mira)
+    url = copy_ledger(with_mira)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RATINGS_DB": str(tmp_path / "copy.db")}
     (tmp_path / "ratings").write_text(f'#!/bin/sh\nexec {" ".join(map(quote, PROGRAM))} "$@"\n')
     (tmp_path / "ratings").chmod(0o755)
@@ -78,13 +78,13 @@ def test_examples_for_programs_work(shell: Callable[[str], str]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-def test_pages_behind_the_proxy(copied_file: Callable[..., str], tmp_path: Path) -> None:
+def test_pages_behind_the_proxy(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
     """Behind nginx as on the page, pages come for the site's name alone, once, and long files whole."""
     (block,) = re.findall(r"```nginx\n(.*?)```", PAGE, re.DOTALL)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         front = free.getsockname()[1]
-    url = copied_file(with_mira)
+    url = copy_ledger_file(with_mira)
     with run_server(url, tmp_path, "--host-name", "ratings.club.example") as (port, _):
         block = block.replace("listen 443 ssl", f"listen 127.0.0.1:{front}").replace(":8000", f":{port}")
         folders = "".join(f"{name}_temp_path {tmp_path}/{name};\n" for name in TEMPORARY)

@@ -43,9 +43,9 @@ def club_ledger(ratings: Callable[..., Any], url: str) -> None:
 
 
 @pytest.fixture
-def club(copied: Callable[..., str]) -> str:
+def club(copy_ledger: Callable[..., str]) -> str:
     """Return the ledger of `club_ledger`."""
-    return copied(club_ledger)
+    return copy_ledger(club_ledger)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_cluster_with_certificates_rebuilds(
-    copied_file: Callable[..., str], start_commands: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
+    copy_ledger_file: Callable[..., str], start_commands: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     """With the page's certificates and configuration, its scheduler, workers and rebuild reach each other; without them
     nobody does."""
@@ -95,7 +95,7 @@ def test_cluster_with_certificates_rebuilds(
             commands = commands.replace(what, instead)
         return commands
 
-    path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copied_file(with_games)}
+    path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copy_ledger_file(with_games)}
     start_commands(adapt_commands(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
     start_commands(adapt_commands(worker), **path)
     done = start_commands(adapt_commands(rebuild), **path)

@@ -20,9 +20,9 @@ PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture
-def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def db(copy_ledger: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return a ledger for chess, which the environment names, in each kind of store; `ratings` is on the path."""
-    url = copied(make_chess_ledger)
+    url = copy_ledger(make_chess_ledger)
     program = tmp_path / "bin" / "ratings"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ratings_ledger "$@"\n')

@@ -33,9 +33,9 @@ def create_attacked_ledger(_: object, url: str) -> None:
 
 
 @pytest.fixture
-def attacked_url(copied: Callable[..., str]) -> str:
+def attacked_url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of a ledger with four games and an event that supersedes the second, in each kind of store."""
-    return copied(create_attacked_ledger)
+    return copy_ledger(create_attacked_ledger)
 
 
 def assert_refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:

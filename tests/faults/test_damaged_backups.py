@@ -41,18 +41,18 @@ def create_with_history(_: Ratings, url: str, first: int) -> None:
 
 
 @pytest.fixture
-def backup_lines(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
+def backup_lines(copy_ledger: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
     """Return the lines of a backup, from each kind of store in turn."""
     file = tmp_path / "own.jsonl"
-    url = copied(create_with_history, 0)
+    url = copy_ledger(create_with_history, 0)
     assert ratings("export", "events", "-o", file, db=url).exit_code == 0
     return file.read_bytes().splitlines(keepends=True)
 
 
 @pytest.fixture
-def other_backup(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
+def other_backup(copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
     """Return the lines of another ledger's backup with as many events."""
-    db, file = copied_file(create_with_history, 3, name="theirs.db"), tmp_path / "theirs.jsonl"
+    db, file = copy_ledger_file(create_with_history, 3, name="theirs.db"), tmp_path / "theirs.jsonl"
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0
     return file.read_bytes().splitlines(keepends=True)
 
@@ -179,13 +179,13 @@ def draw_damaged_backups(count: int, lines: Lines, other_lines: Lines) -> Iterat
 def test_damaged_backups_are_refused(
     backup_lines: Lines,
     other_backup: Lines,
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
     tmp_path: Path,
     ratings: Ratings,
     at_length: bool,
 ) -> None:
     """Every damaged backup is refused by the restore and by the check, and nothing is stored."""
-    db, file = copied_file(make_empty_ledger, name="copy.db"), tmp_path / "damaged.jsonl"
+    db, file = copy_ledger_file(make_empty_ledger, name="copy.db"), tmp_path / "damaged.jsonl"
     head_text = backup_lines[-1].split(b'"')[-2].decode()
     for name, content in draw_damaged_backups(160 if at_length else len(DAMAGES), backup_lines, other_backup):
         file.write_bytes(content)
@@ -229,10 +229,10 @@ def test_incomplete_backup_yields_first_events(
 
 @pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder", "file", "device"])
 def test_obstructed_export_is_refused(
-    what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    what: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """An export is refused if anything is in the way of its file, which is left untouched."""
-    db, precious = copied_file(create_with_history, 0), tmp_path / "precious"
+    db, precious = copy_ledger_file(create_with_history, 0), tmp_path / "precious"
     precious.write_text("precious")
     file = Path("/dev/null") if what == "device" else tmp_path / "all.jsonl"
     if what == "link":
@@ -265,10 +265,10 @@ def run_without_blocking(command: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("name", [backup_folder.LIST_NAME, backup_folder.LOCK_NAME])
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "dangling link"])
 def test_obstructed_backup_folder_is_left_alone(
-    name: str, what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    name: str, what: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """`backup make` fails if a link, pipe or folder replaces its list or lock, and touches nothing."""
-    db, folder, precious = copied_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
+    db, folder, precious = copy_ledger_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
     place = folder / name
@@ -289,10 +289,10 @@ def test_obstructed_backup_folder_is_left_alone(
 
 @pytest.mark.parametrize("what", ["file", "pipe", "dangling link", "below a file"])
 def test_backup_into_non_folder_is_refused(
-    what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    what: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """`backup make` is refused if its target is not a folder."""
-    db, folder = copied_file(create_with_history, 0), tmp_path / "backups"
+    db, folder = copy_ledger_file(create_with_history, 0), tmp_path / "backups"
     if what == "pipe":
         os.mkfifo(folder)
     elif what == "dangling link":
@@ -330,10 +330,10 @@ LISTS = {
 
 @pytest.mark.parametrize("text", LISTS.values(), ids=[name[:40] for name in LISTS])
 def test_invalid_backup_list_is_refused(
-    text: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    text: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """`backup make` refuses an invalid list of backups and deletes nothing."""
-    db, folder, precious = copied_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
+    db, folder, precious = copy_ledger_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
     (folder / "notes.txt").write_text("precious")
@@ -361,14 +361,16 @@ def test_checking_a_pipe_is_refused(tmp_path: Path, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow
-def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tmp_path: Path, at_length: bool) -> None:
+def test_memory_is_independent_of_log_length(
+    copy_ledger_file: Callable[..., str], tmp_path: Path, at_length: bool
+) -> None:
     """Exporting and checking a log ten times as long needs about the same memory.
 
     Peak memory is measured in separate processes.
     """
     peaks = []
     for events in (3_000, 300_000 if at_length else 30_000):
-        db = copied_file(make_empty_ledger, name=f"{events}.db")
+        db = copy_ledger_file(make_empty_ledger, name=f"{events}.db")
         append_games(db, [build_numbered_game(number) for number in range(events)])
         file = tmp_path / f"{events}.jsonl.gz"
         for command in (["export", "events", "-o", str(file)], ["backup", "check", str(file)]):
@@ -391,15 +393,15 @@ def measure_peak_kib(*arguments: str) -> int:
 
 
 def test_backup_imports_without_impossible_row(
-    copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """A backup with an impossible row cannot be restored, but the rest of it can be imported.
 
     As docs/backups.md says, without that line and the last line the rest is imported as new events.
     """
     db, new, file = (
-        copied_file(create_with_chess),
-        copied_file(make_empty_ledger, name="new.db"),
+        copy_ledger_file(create_with_chess),
+        copy_ledger_file(make_empty_ledger, name="new.db"),
         tmp_path / "all.jsonl",
     )
     position = append_named_forgery("no participant", f"sqlite:///{db}")

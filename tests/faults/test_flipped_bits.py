@@ -31,9 +31,9 @@ def create_long_ledger(_: object, url: str) -> None:
 
 
 @pytest.fixture
-def file(copied_file: Callable[..., str]) -> Path:
+def file(copy_ledger_file: Callable[..., str]) -> Path:
     """Return the path of the ledger of `create_long_ledger`."""
-    return Path(copied_file(create_long_ledger))
+    return Path(copy_ledger_file(create_long_ledger))
 
 
 def find_event_pages(path: Path) -> list[int]:

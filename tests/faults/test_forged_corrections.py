@@ -43,9 +43,9 @@ def make_ledger(_: object, url: str) -> None:
 
 
 @pytest.fixture
-def url(copied: Callable[..., str]) -> str:
+def url(copy_ledger: Callable[..., str]) -> str:
     """Return the ledger of `make_ledger`."""
-    return copied(make_ledger)
+    return copy_ledger(make_ledger)
 
 
 class Forgery(NamedTuple):

@@ -194,9 +194,9 @@ DISK_FULL = "No space left on device; free some space"
 @pytest.mark.parametrize(
     "command", ["--help", "status", "export events", "export standings --format csv", "standings elo-catan/all"]
 )
-def test_output_on_full_disk_is_reported(command: str, copied_file: Callable[..., str]) -> None:
+def test_output_on_full_disk_is_reported(command: str, copy_ledger_file: Callable[..., str]) -> None:
     """A command whose output does not fit on the disk says so, and names the command that lists the recorded events."""
-    db = copied_file(create_small_ledger)
+    db = copy_ledger_file(create_small_ledger)
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         process = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -209,9 +209,9 @@ def test_output_on_full_disk_is_reported(command: str, copied_file: Callable[...
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("standings none/none", 2)])
-def test_full_errors_keep_exit_code(command: str, code: int, copied_file: Callable[..., str]) -> None:
+def test_full_errors_keep_exit_code(command: str, code: int, copy_ledger_file: Callable[..., str]) -> None:
     """A wrong command has its exit code even if its message does not fit on the disk."""
-    db = copied_file(create_small_ledger)
+    db = copy_ledger_file(create_small_ledger)
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         assert subprocess.run(program, stdout=subprocess.PIPE, stderr=full, check=False).returncode == code
@@ -227,10 +227,10 @@ def create_small_ledger(ratings: Callable[..., Any], url: str) -> None:
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("free_bytes", [0, 40 << 10])
 def test_site_on_full_disk_is_finished_later(
-    free_bytes: int, small_disk: Path, tmp_path: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
+    free_bytes: int, small_disk: Path, tmp_path: Path, copy_ledger_file: Callable[..., str], ratings: Callable[..., Any]
 ) -> None:
     """`site` on a full disk names the file that does not fit; a rerun with space gives the same files as elsewhere."""
-    db, folder, stuffing = copied_file(create_small_ledger), small_disk / "site", small_disk / "stuffing"
+    db, folder, stuffing = copy_ledger_file(create_small_ledger), small_disk / "site", small_disk / "stuffing"
     stuffing.write_bytes(bytes((DISK_KIB << 10) - free_bytes))
     result = ratings("site", folder, db=db)
     assert (result.exit_code, result.stdout) == (3, "")
@@ -250,10 +250,10 @@ def test_site_on_full_disk_is_finished_later(
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["refused lines", "a ruleset"])
 def test_file_on_full_disk_is_named(
-    kind: str, small_disk: Path, copied_file: Callable[..., str], ratings: Callable[..., Any]
+    kind: str, small_disk: Path, copy_ledger_file: Callable[..., str], ratings: Callable[..., Any]
 ) -> None:
     """A file of rejects or a ruleset that does not fit is named, and no half of a ruleset is left."""
-    db = copied_file(create_small_ledger)
+    db = copy_ledger_file(create_small_ledger)
     games, ruleset = small_disk / "games.csv", small_disk / "new.toml"
     games.write_text("game_id,occurred_at,game,1st,2nd\ng-2,yesterday,catan,anna,ben\n")
     with open(small_disk / "stuffing", "wb", buffering=0) as file, suppress(OSError):

@@ -33,9 +33,9 @@ def create_with_games(_: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def full_url(copied: Callable[..., str]) -> str:
+def full_url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of a ledger with some thousand games, in each kind of store in turn."""
-    return copied(create_with_games)
+    return copy_ledger(create_with_games)
 
 
 def read_head(url: str) -> str:
@@ -107,13 +107,13 @@ STEPS = ("fsync", "link", "unlink")
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("stop_signal", [signal.SIGKILL, signal.SIGINT])
 def test_export_stopped_at_a_step_is_complete_or_absent(
-    stop_signal: signal.Signals, step: str, temporary_file: str, copied_file: Callable[..., str], tmp_path: Path
+    stop_signal: signal.Signals, step: str, temporary_file: str, copy_ledger_file: Callable[..., str], tmp_path: Path
 ) -> None:
     """An export stopped at a given step is complete or absent, and the next one works.
 
     It stops before it is on the disk, before it has its name, or before its other name is removed.
     """
-    db, folder = copied_file(create_with_games), tmp_path / "exports"
+    db, folder = copy_ledger_file(create_with_games), tmp_path / "exports"
     folder.mkdir()
     true_step = getattr(os, step)
 
@@ -141,12 +141,12 @@ def test_export_stopped_at_a_step_is_complete_or_absent(
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("links", [0, 1])
-def test_killed_backup_leaves_no_head_behind(links: int, copied_file: Callable[..., str], tmp_path: Path) -> None:
+def test_killed_backup_leaves_no_head_behind(links: int, copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
     """The head of a backup that was killed before it had its name is removed by the next backup.
 
     It is killed before the first name is given, or between that of the head and its own.
     """
-    db, folder = copied_file(create_with_games), tmp_path / "backups"
+    db, folder = copy_ledger_file(create_with_games), tmp_path / "backups"
     command, true_link, links_made = ("--db", db, "backup", "make", folder), os.link, list[Any]()
 
     def link_or_die(*arguments: Any, **options: Any) -> None:
@@ -195,10 +195,10 @@ def test_interrupted_backups_are_complete(full_url: str, tmp_path: Path, at_leng
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_restore_is_all_or_nothing(
-    copied_file: Callable[..., str], ledger_url: str, tmp_path: Path, at_length: bool
+    copy_ledger_file: Callable[..., str], ledger_url: str, tmp_path: Path, at_length: bool
 ) -> None:
     """After an interrupted restore, the ledger is empty or complete."""
-    full_url = copied_file(create_with_games, name="full.db")
+    full_url = copy_ledger_file(create_with_games, name="full.db")
     file, rng = tmp_path / "all.jsonl.gz", random.Random(6)
     assert wait_for_exits([fork_child(run_quietly, "--db", full_url, "export", "events", "-o", file)]) == [0]
     begun = time.monotonic()
@@ -241,9 +241,9 @@ def test_full_disk_leaves_no_export(temporary_file: str, small_disk: Path, full_
     assert ratings("backup", "make", small_disk / "backups", db=full_url).exit_code == 0
 
 
-def test_full_disk_keeps_old_backups(small_disk: Path, copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_full_disk_keeps_old_backups(small_disk: Path, copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """If the disk fills up during a backup, the old backups stay."""
-    db = copied_file(create_with_games)
+    db = copy_ledger_file(create_with_games)
     resize_disk(small_disk, "8m")
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
     before = sorted(os.listdir(small_disk))
@@ -260,10 +260,10 @@ def test_full_disk_keeps_old_backups(small_disk: Path, copied_file: Callable[...
 
 @pytest.mark.slow
 def test_restore_on_full_disk_leaves_ledger_empty(
-    small_disk: Path, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    small_disk: Path, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """A restore on a full disk leaves the ledger empty, and succeeds once there is room."""
-    full_url, db, file = copied_file(create_with_games), f"{small_disk}/ratings.db", tmp_path / "all.jsonl"
+    full_url, db, file = copy_ledger_file(create_with_games), f"{small_disk}/ratings.db", tmp_path / "all.jsonl"
     assert ratings("export", "events", "-o", file, db=full_url).exit_code == 0
     resize_disk(small_disk, "600k")
     assert ratings("init", "--no-rules", db=db).exit_code == 0

@@ -71,14 +71,17 @@ def find_cached_position(caches: Path) -> int:
 
 
 def test_killed_cache_writes_leave_right_facts(
-    copied_file: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    copy_ledger_file: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     at_length: bool,
-) -> None:  # fmt: skip
+) -> None:
     """However often writers of the cache are killed, readers get the answers of the log.
 
     The cache grows by a few events at a time, so that most of the time is spent writing it.
     """
-    url, caches = copied_file(make_ruled_ledger), tmp_path / "caches"
+    url, caches = copy_ledger_file(make_ruled_ledger), tmp_path / "caches"
     monkeypatch.setenv("XDG_CACHE_HOME", str(caches))
     set_thresholds(monkeypatch, cached_events=1, delta_events=5, scanned_events=NEVER)
     append_games(url, [build_numbered_game(number) for number in range(GAMES)])

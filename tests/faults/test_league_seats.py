@@ -41,9 +41,9 @@ def rival_count(at_length: bool) -> int:
 
 
 @pytest.fixture
-def url(copied: Callable[..., str], rival_count: int) -> str:
+def url(copy_ledger: Callable[..., str], rival_count: int) -> str:
     """Return the ledger of `with_league`, in each kind of store."""
-    return copied(with_league, SEATS - 1 + rival_count)
+    return copy_ledger(with_league, SEATS - 1 + rival_count)
 
 
 def subscribe(url: str, player: str) -> None:

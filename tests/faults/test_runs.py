@@ -222,9 +222,9 @@ def test_readers_old_run_files_are_swept(reader_url: str, state_folder: Path, mo
     assert list_known_runs(ledger)[-1].message == "long ago"
 
 
-def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..., str]) -> None:
+def test_copied_ledger_has_its_own_runs(tmp_path: Path, copy_ledger_file: Callable[..., str]) -> None:
     """Two read-only files with the same ledger id each have their own runs."""
-    ledgers = [open_ledger(copied_file(make_empty_ledger, name=name)) for name in ("live.db", "staging.db")]
+    ledgers = [open_ledger(copy_ledger_file(make_empty_ledger, name=name)) for name in ("live.db", "staging.db")]
     for ledger in ledgers:
         with ledger.writing() as connection:
             connection.execute(text("CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no'); END"))
@@ -237,9 +237,9 @@ def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..
 # hostile files
 
 
-def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[..., str]) -> None:
+def test_foreign_trigger_does_not_fire(tmp_path: Path, copy_ledger_file: Callable[..., str]) -> None:
     """A foreign trigger on the table of runs does not fire when a run is recorded."""
-    ledger = open_ledger(copied_file(make_empty_ledger))
+    ledger = open_ledger(copy_ledger_file(make_empty_ledger))
     with ledger.writing() as connection:
         connection.execute(text("CREATE TABLE fired (x)"))
         connection.execute(text("CREATE TRIGGER fires AFTER INSERT ON runs BEGIN INSERT INTO fired VALUES (1); END"))
@@ -295,9 +295,9 @@ def test_links_and_pipes_are_not_followed(reader_url: str, state_folder: Path, t
     assert len(list(elsewhere.glob("verify-*"))) == 3
 
 
-def test_malformed_run_rows_are_ignored(tmp_path: Path, copied_file: Callable[..., str]) -> None:
+def test_malformed_run_rows_are_ignored(tmp_path: Path, copy_ledger_file: Callable[..., str]) -> None:
     """Malformed rows in the table of runs are ignored, and the others are listed."""
-    path = copied_file(make_empty_ledger)
+    path = copy_ledger_file(make_empty_ledger)
     ledger = open_ledger(path)
     with record_run(ledger, "verify", build_ticking_clock()):
         pass

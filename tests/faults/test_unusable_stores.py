@@ -88,9 +88,9 @@ def create_with_two_games(_: object, url: str) -> None:
 
 
 @pytest.fixture
-def file(copied_file: Callable[..., str]) -> Path:
+def file(copy_ledger_file: Callable[..., str]) -> Path:
     """Return the path of a SQLite ledger with two games."""
-    return Path(copied_file(create_with_two_games))
+    return Path(copy_ledger_file(create_with_two_games))
 
 
 @pytest.mark.slow

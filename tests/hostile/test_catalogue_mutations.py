@@ -305,7 +305,7 @@ def list_schema_lines(output: str) -> list[str]:
 
 @pytest.mark.slow
 def test_sqlite_mutation_is_reported_once(
-    copied_file: Callable[..., str], ratings: Ratings, at_length: bool, capsys: pytest.CaptureFixture[str]
+    copy_ledger_file: Callable[..., str], ratings: Ratings, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Any SQLite object dropped, altered or duplicated is named by exactly one finding.
 
@@ -317,7 +317,7 @@ def test_sqlite_mutation_is_reported_once(
     )
     failed: list[str] = []
     for number, mutation in enumerate(mutations):
-        path = copied_file(make_empty_ledger, name=f"{number}.db")
+        path = copy_ledger_file(make_empty_ledger, name=f"{number}.db")
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             for statement in mutation.sql:
                 connection.execute(statement)
@@ -358,9 +358,9 @@ SQLITE_HARMLESS_STATEMENTS = {
 
 
 @pytest.mark.parametrize("what", SQLITE_HARMLESS_STATEMENTS)
-def test_own_sqlite_objects_raise_no_alarm(what: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_own_sqlite_objects_raise_no_alarm(what: str, copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """An operator's own objects in SQLite give no findings."""
-    path = copied_file(make_empty_ledger)
+    path = copy_ledger_file(make_empty_ledger)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in SQLITE_HARMLESS_STATEMENTS[what]:
             connection.execute(statement)

@@ -146,9 +146,9 @@ def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request
 
 
 @pytest.fixture
-def sqlite_db(copied_file: Callable[..., str]) -> str:
+def sqlite_db(copy_ledger_file: Callable[..., str]) -> str:
     """Return the URL of a ledger in SQLite."""
-    return f"sqlite:///{copied_file(create_published_ledger)}"
+    return f"sqlite:///{copy_ledger_file(create_published_ledger)}"
 
 
 @pytest.fixture
@@ -160,9 +160,9 @@ def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("what", ALLOWED_CHANGES)
-def test_allowed_change_refuses_no_write(what: str, copied: Callable[..., str], ratings: Ratings) -> None:
+def test_allowed_change_refuses_no_write(what: str, copy_ledger: Callable[..., str], ratings: Ratings) -> None:
     """An operator may add views, tables and plain indexes and drop a view, and every command still writes."""
-    db = copied(create_published_ledger)
+    db = copy_ledger(create_published_ledger)
     run_statements(db, *ALLOWED_CHANGES[what])
     for command, result in try_every_write(ratings, db).items():
         assert result.exit_code == 0, (command, result)

@@ -65,10 +65,10 @@ COMMANDS = {
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_leaves_no_traceback(
-    command: str, copied: Callable[..., str], ratings: Ratings, at_length: bool
+    command: str, copy_ledger: Callable[..., str], ratings: Ratings, at_length: bool
 ) -> None:
     """A command interrupted at any time leaves no traceback, and its exit code says how it ended."""
-    db = copied(make_ledger)
+    db = copy_ledger(make_ledger)
     for number in range(TIMES if at_length else 1):
         for after_ms in LONG_MS if at_length else SHORT_MS:
             code, _, err = run_interrupted(db, COMMANDS[command], signal.SIGINT, after_ms + number)
@@ -87,9 +87,9 @@ def test_interrupt_leaves_no_traceback(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_terminated_command_is_silent(command: str, copied_file: Callable[..., str], at_length: bool) -> None:
+def test_terminated_command_is_silent(command: str, copy_ledger_file: Callable[..., str], at_length: bool) -> None:
     """A command that is terminated prints nothing on stderr."""
-    db = copied_file(make_ledger)
+    db = copy_ledger_file(make_ledger)
     for after_ms in LONG_MS if at_length else SHORT_MS[:2]:
         code, _, err = run_interrupted(db, COMMANDS[command], signal.SIGTERM, after_ms)
         assert code in (0, 143, -signal.SIGTERM), (after_ms, code, err)
@@ -98,10 +98,10 @@ def test_terminated_command_is_silent(command: str, copied_file: Callable[..., s
 
 @pytest.mark.slow
 def test_ignored_interrupts_stay_ignored(
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
 ) -> None:
     """A command started in the background with SIGINT ignored goes on when interrupted."""
-    db = copied_file(make_ledger)
+    db = copy_ledger_file(make_ledger)
     command = f"{sys.executable} -m ratings_ledger --db {db} standings elo-chess/all"
     line = f"trap '' INT; {command} & sleep 0.1; kill -INT $!; wait $!"
     process = subprocess.run(["sh", "-c", line], capture_output=True, cwd=ROOT, text=True, check=False)
@@ -130,7 +130,7 @@ def test_disguised_interrupt_is_an_interrupt(
 
 
 @pytest.mark.slow
-def test_interrupt_while_a_connection_closes_is_one_line(copied: Callable[..., str]) -> None:
+def test_interrupt_while_a_connection_closes_is_one_line(copy_ledger: Callable[..., str]) -> None:
     """Given Ctrl-C while the pool closes a connection, the pool logs no traceback: the command says its one line.
 
     It closes its connection at its end, behind all that it printed.
@@ -145,7 +145,7 @@ def test_interrupt_while_a_connection_closes_is_one_line(copied: Callable[..., s
         "DefaultDialect.do_close = interrupted\n"
         "start.run()\n"
     )
-    arguments = ["--db", copied(make_ledger), "standings", "elo-chess/all"]
+    arguments = ["--db", copy_ledger(make_ledger), "standings", "elo-chess/all"]
     command = [sys.executable, "-m", "ratings_ledger", *arguments]
     whole = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=True).stdout
     command = [sys.executable, "-c", script, *arguments]

@@ -393,7 +393,7 @@ def test_damaged_head_is_named(what: str, ratings: Ratings, request: pytest.Fixt
         after_all_times = f"UPDATE events SET recorded_at = 4611686018427387904 {LAST_ROW}"
         run_statements(db, trigger.format("DISABLE"), after_all_times, trigger.format("ENABLE"))
     else:
-        db = f"sqlite:///{request.getfixturevalue('copied_file')(create_published_ledger)}"
+        db = f"sqlite:///{request.getfixturevalue('copy_ledger_file')(create_published_ledger)}"
         damage_head(db.removeprefix("sqlite:///"), DAMAGED_COLUMNS[what])
     for command in (
         ("standings", "elo-chess/all"),

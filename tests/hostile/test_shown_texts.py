@@ -195,10 +195,10 @@ def test_export_and_piped_csv_are_verbatim(db: str, ratings: Ratings) -> None:
 )
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_terminal_gets_no_hidden_characters(
-    command: tuple[str, ...], form: str, copied_file: Callable[..., str]
+    command: tuple[str, ...], form: str, copy_ledger_file: Callable[..., str]
 ) -> None:
     """CSV and JSON printed to a terminal contain no hidden characters raw."""
-    _, screen = run_on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
+    _, screen = run_on_terminal("--db", copy_ledger_file(make_ledger), *command, "--format", form)
     assert find_hidden_characters(screen.replace("\r\n", "\n")) == set()
     assert "\\u200b" in screen
 
@@ -216,10 +216,10 @@ FILES = {
 @pytest.mark.parametrize("what", FILES)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_hostile_file_is_not_printed_raw(
-    what: str, suffix: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str]
+    what: str, suffix: str, tmp_path: Path, ratings: Ratings, copy_ledger_file: Callable[..., str]
 ) -> None:
     """An import prints neither the name nor the content of a hostile file raw."""
-    db, file = copied_file(make_ledger), tmp_path / f"x\x1b[2J\u202e{UNSEEN}{suffix}"
+    db, file = copy_ledger_file(make_ledger), tmp_path / f"x\x1b[2J\u202e{UNSEEN}{suffix}"
     file.write_text(FILES[what], "utf-8")
     for more in ((), ("--format", "json"), ("--keep-going",), ("--restore",)):
         result = ratings("import", file, *more, db=db)

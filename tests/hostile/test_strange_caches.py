@@ -29,9 +29,9 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def db(copied_file: Callable[..., str], ratings: Ratings, caches: Path) -> str:
+def db(copy_ledger_file: Callable[..., str], ratings: Ratings, caches: Path) -> str:
     """Return the URL of a ledger with games and a cache."""
-    url = f"sqlite:///{copied_file(create_with_games)}"
+    url = f"sqlite:///{copy_ledger_file(create_with_games)}"
     shutil.rmtree(caches, ignore_errors=True)  # the cache of the original, if it has just been created
     read_standings(ratings, url)
     return url

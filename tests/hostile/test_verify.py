@@ -182,9 +182,9 @@ def test_unknown_event_is_reported_and_exported(members: dict[str, Any], db: str
 
 
 @pytest.mark.slow
-def test_closed_output_keeps_exit_code(copied_file: Callable[..., str]) -> None:
+def test_closed_output_keeps_exit_code(copy_ledger_file: Callable[..., str]) -> None:
     """`verify` of a forged log exits with 1 even if its output is closed early."""
-    db = f"sqlite:///{copied_file(create_published_ledger)}"
+    db = f"sqlite:///{copy_ledger_file(create_published_ledger)}"
     run_statements(db, "DROP TRIGGER events_refuse_update", "UPDATE events SET recorded_by = 'eve'")
     script = "from ratings_ledger.cli.main import run_program; run_program()"
     reading, writing = os.pipe()
@@ -269,9 +269,9 @@ def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkey
 
 
 @pytest.mark.parametrize("on", ["EVENTS", "GENERATION_STANDINGS", "other"])
-def test_foreign_trigger_is_reported(on: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_foreign_trigger_is_reported(on: str, copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """`verify` reports a foreign trigger, on a table named in capitals or on another table."""
-    db = f"sqlite:///{copied_file(create_published_ledger)}"
+    db = f"sqlite:///{copy_ledger_file(create_published_ledger)}"
     run_statements(
         db,
         "CREATE TABLE other (x)",
@@ -327,9 +327,9 @@ def append_rename(url: str, number: int, player: str, new_player: str) -> None:
     "UPDATE generations SET finished_at = 'abc'", "UPDATE generations SET finished_at = -9223372036854775808",
     "UPDATE generations SET started_at = -1",
 ])  # fmt: skip
-def test_wrong_value_types_are_findings(statement: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_wrong_value_types_are_findings(statement: str, copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Stored values of wrong types are findings of `verify`, not bugs."""
-    db = f"sqlite:///{copied_file(create_published_ledger)}"
+    db = f"sqlite:///{copy_ledger_file(create_published_ledger)}"
     run_statements(db, statement)
     findings = list_findings(ratings, db)
     assert findings

@@ -94,10 +94,10 @@ def test_standard_input_is_a_batch(ledger_url: str, ratings: Ratings) -> None:
 
 @pytest.mark.parametrize("name", ["\u202ereversed.csv", "line\nbreak.csv", "e\u0301.csv", f"{'ä' * 120}.csv", " .csv"])
 def test_any_file_name_can_be_a_batch(
-    name: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    name: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """A file with any name can be imported, and the name of its batch is printable."""
-    db = copied_file(make_empty_ledger)
+    db = copy_ledger_file(make_empty_ledger)
     (tmp_path / name).write_text(build_table("g1"))
     assert import_files(ratings, db, tmp_path / name)["head"] == 2
     assert list_batches(db)[0][1].isprintable()
@@ -163,7 +163,7 @@ def test_a_last_chunk_refused_leaves_a_batch(ledger_url: str, tmp_path: Path, mo
 
 @pytest.mark.slow_cases
 def test_an_export_keeps_its_batches(
-    ledger_url: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+    ledger_url: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """An import of an export into an empty ledger keeps its batches; another ledger leaves out the batches and their
     withdrawals, with a note."""
@@ -173,12 +173,12 @@ def test_an_export_keeps_its_batches(
     import_files(ratings, ledger_url, "-", input=build_table("g3"))
     ratings("export", "events", "-o", tmp_path / "all.jsonl", db=ledger_url)
 
-    empty_db = copied_file(make_empty_ledger, name="empty.db")
+    empty_db = copy_ledger_file(make_empty_ledger, name="empty.db")
     summary = import_files(ratings, empty_db, tmp_path / "all.jsonl")
     assert (summary["exit_code"], summary["appended"], summary["head"]) == (0, 6, 7)
     assert [batch[:3] for batch in list_batches(empty_db)] == [(6, "-", [[5, 5]]), (7, "all.jsonl", [[1, 6]])]
 
-    other_db = copied_file(make_empty_ledger, name="other.db")
+    other_db = copy_ledger_file(make_empty_ledger, name="other.db")
     ratings("import", "-", db=other_db, input=build_table("g0"))
     summary = import_files(ratings, other_db, tmp_path / "all.jsonl")
     assert (summary["exit_code"], summary["appended"], summary["existing"], summary["head"]) == (0, 3, 0, 6)

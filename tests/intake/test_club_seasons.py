@@ -72,7 +72,7 @@ def expected_results() -> dict[str, tuple[list[Any], dict[str, str]]]:
 def test_season_is_the_same_in_every_sheet(
     name: str,
     kind: str,
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
     ratings: Ratings,
     tmp_path: Path,
     expected_results: dict[str, Any],
@@ -82,11 +82,11 @@ def test_season_is_the_same_in_every_sheet(
     if sheet.season not in expected_results:
         file = tmp_path / "season.jsonl"
         file.write_text(write_events(sheet.season), encoding="utf-8")
-        url = copied_file(make_club_ledger, name="events.db")
+        url = copy_ledger_file(make_club_ledger, name="events.db")
         assert ratings("import", file, db=url).exit_code == 0
         expected_results[sheet.season] = read_results(url)
         assert expected_results[sheet.season][1]
-    case, url = sheet.build_case(kind), copied_file(make_club_ledger)
+    case, url = sheet.build_case(kind), copy_ledger_file(make_club_ledger)
     path = tmp_path / case.name
     path.write_bytes(case.content)
     result = ratings("import", path, *case.options, db=url)
@@ -94,7 +94,7 @@ def test_season_is_the_same_in_every_sheet(
     assert read_results(url) == expected_results[sheet.season]
 
 
-def test_sets_of_a_season_are_kept(copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+def test_sets_of_a_season_are_kept(copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
     """Each sheet with sets gives the same sets, regardless of the order of the players in its rows."""
     printed_games = set()
     names = (
@@ -103,7 +103,7 @@ def test_sets_of_a_season_are_kept(copied_file: Callable[..., str], ratings: Rat
         "winners and losers with all sets",
     )
     for number, name in enumerate(names):
-        case, url = SHEETS[name].build_case("csv"), copied_file(make_club_ledger, name=f"{number}.db")
+        case, url = SHEETS[name].build_case("csv"), copy_ledger_file(make_club_ledger, name=f"{number}.db")
         path = tmp_path / case.name
         path.write_bytes(case.content)
         assert ratings("import", path, *case.options, db=url).exit_code == 0

@@ -125,7 +125,7 @@ def measure_peak_kilobytes(processes: int) -> int:
 
 
 def test_import_of_a_damaged_file_ends_as_documented(
-    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
+    copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:
     """The import of a damaged file ends with 0 or 1, in time, without a traceback, and within the limit of memory.
 
@@ -133,7 +133,7 @@ def test_import_of_a_damaged_file_ends_as_documented(
     of the original.
     """
     template, db, files = (
-        Path(copied_file(make_berlin_ledger, name="template.db")),
+        Path(copy_ledger_file(make_berlin_ledger, name="template.db")),
         tmp_path / "ratings.db",
         list_originals(),
     )

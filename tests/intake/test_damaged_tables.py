@@ -34,13 +34,13 @@ def count_events(db: Path) -> int:
 
 
 def test_damaged_tables_are_read_or_refused_whole(
-    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
+    copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:
     """The import of a damaged table ends without a traceback: its games are recorded, or nothing is.
 
     Each rejection has a documented code and a message.
     """
-    template, db = Path(copied_file(make_berlin_ledger, name="template.db")), tmp_path / "ratings.db"
+    template, db = Path(copy_ledger_file(make_berlin_ledger, name="template.db")), tmp_path / "ratings.db"
     events_before, sheets, outcome_counts = count_events(template), [*SHEETS.values()], Counter[str]()
     for number in range(LONG if at_length else SHORT):
         chance = Random(number)

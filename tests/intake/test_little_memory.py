@@ -99,8 +99,8 @@ LARGE_FILES = {
 
 
 @pytest.fixture
-def db(copied_file: Callable[..., str]) -> Path:
-    return Path(copied_file(make_berlin_ledger))
+def db(copy_ledger_file: Callable[..., str]) -> Path:
+    return Path(copy_ledger_file(make_berlin_ledger))
 
 
 def import_with_limit(db: Path, file: Path, megabytes: int) -> subprocess.CompletedProcess[str]:

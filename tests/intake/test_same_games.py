@@ -86,11 +86,11 @@ def list_features(season: Season, imported: ImportedData) -> set[str]:
 
 
 def test_same_games_from_every_file(
-    copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
+    copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:
     """Random games give the same events and the same digests of ladders as events and as tables, in every layout that
     can represent them, as CSV, .xlsx and .ods."""
-    template, db = copied_file(make_catan_ledger, name="template.db"), str(tmp_path / "ratings.db")
+    template, db = copy_ledger_file(make_catan_ledger, name="template.db"), str(tmp_path / "ratings.db")
     features = set[str]()
 
     @settings(
@@ -118,12 +118,14 @@ def test_same_games_from_every_file(
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "ods"])
 def test_same_games_in_each_store(
-    kind: str, copied: Callable[..., str], copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+    kind: str, copy_ledger: Callable[..., str], copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """In each kind of store, a table gives the same data as the same games as events in SQLite."""
     chance = Random(3)
     season = draw_season(chance)
     file = next(file for file in draw_files(chance, season) if file.name.endswith(kind))
-    events_db = copied_file(make_catan_ledger, name="events.db")
+    events_db = copy_ledger_file(make_catan_ledger, name="events.db")
     expected = import_and_read(ratings, events_db, write_events(season, tmp_path), "--new-names", "accept")
-    assert import_and_read(ratings, copied(make_catan_ledger), write_file(file, tmp_path), *file.options) == expected
+    assert (
+        import_and_read(ratings, copy_ledger(make_catan_ledger), write_file(file, tmp_path), *file.options) == expected
+    )

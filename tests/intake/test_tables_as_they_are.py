@@ -18,9 +18,9 @@ def make_berlin_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def url(copied: Callable[..., str]) -> str:
+def url(copy_ledger: Callable[..., str]) -> str:
     """Return a ledger without games, of each kind of store in turn."""
-    return copied(make_berlin_ledger)
+    return copy_ledger(make_berlin_ledger)
 
 
 def list_games(ratings: Ratings, url: str) -> list[str]:

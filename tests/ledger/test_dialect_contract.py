@@ -571,9 +571,9 @@ class TestSqlite(DialectContract):
     ]
 
     @pytest.fixture
-    def new_ledger(self, copied_file: Callable[..., str]) -> Callable[[], Ledger]:
+    def new_ledger(self, copy_ledger_file: Callable[..., str]) -> Callable[[], Ledger]:
         names = (f"{number}.db" for number in count())
-        return lambda: open_ledger(f"{self.backend}:///{copied_file(make_empty_ledger, name=next(names))}")
+        return lambda: open_ledger(f"{self.backend}:///{copy_ledger_file(make_empty_ledger, name=next(names))}")
 
 
 class TestPostgres(DialectContract):

@@ -538,7 +538,7 @@ def raise_memory_error(_: object) -> None:
 @pytest.mark.parametrize("code", CASES)
 def test_rejection_names_code_file_and_line(
     code: str,
-    copied_file: Callable[..., str],
+    copy_ledger_file: Callable[..., str],
     tmp_path: Path,
     ratings: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -557,7 +557,7 @@ def test_rejection_names_code_file_and_line(
         path.write_bytes(case.content)
     make = make_empty_ledger if "--restore" in case.arguments else make_game_ledger
     make = make_open_month_ledger if code == "period-open" else make
-    db = copied_file(make_sheet_ledger if "--sync" in case.arguments else make)
+    db = copy_ledger_file(make_sheet_ledger if "--sync" in case.arguments else make)
     status_before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
     arguments = (path if argument == "FILE" else argument for argument in case.arguments)

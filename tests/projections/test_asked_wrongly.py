@@ -27,9 +27,9 @@ RULESET = {
 
 
 @pytest.fixture
-def ledger(copied_file: Callable[..., str]) -> Any:
+def ledger(copy_ledger_file: Callable[..., str]) -> Any:
     """Return the ledger of `make_ledger_with_games`."""
-    with rl.open(Path(copied_file(make_ledger_with_games))) as opened:
+    with rl.open(Path(copy_ledger_file(make_ledger_with_games))) as opened:
         yield opened
 
 

@@ -33,15 +33,15 @@ def make_club_ledger(ratings, url):
 
 
 @pytest.fixture
-def club_db(copied_file):
+def club_db(copy_ledger_file):
     """Return the club's ledger, which tests only read."""
-    return copied_file(make_club_ledger)
+    return copy_ledger_file(make_club_ledger)
 
 
 @pytest.fixture
-def changeable_db(copied):
+def changeable_db(copy_ledger):
     """Return a ledger of the club in each kind of store, which a test may change."""
-    return copied(make_club_ledger)
+    return copy_ledger(make_club_ledger)
 
 
 def read_published_ratings() -> list[dict[str, str]]:

@@ -68,9 +68,9 @@ def make_ledger(_: object, url: str) -> None:
 
 
 @pytest.fixture
-def ledger(copied_file: Callable[..., str]) -> Ledger:
+def ledger(copy_ledger_file: Callable[..., str]) -> Ledger:
     """Return the ledger of `make_ledger`."""
-    return open_ledger(copied_file(make_ledger))
+    return open_ledger(copy_ledger_file(make_ledger))
 
 
 def append(ledger: Ledger, *events: Event) -> int:

@@ -71,9 +71,9 @@ def propose_correction(ledger: rl.Ledger) -> rl.Proposal:
 
 
 @pytest.fixture
-def ledger(copied_file: Callable[..., str]) -> Iterator[rl.Ledger]:
+def ledger(copy_ledger_file: Callable[..., str]) -> Iterator[rl.Ledger]:
     """Yield the ledger of `make_ledger_with_games`."""
-    with rl.open(Path(copied_file(make_ledger_with_games))) as opened:
+    with rl.open(Path(copy_ledger_file(make_ledger_with_games))) as opened:
         yield opened
 
 

@@ -30,14 +30,14 @@ QUERIES: dict[str, Callable[[ratings_ledger.View], Any]] = {
 
 
 @pytest.fixture
-def view(copied_file: Callable[..., str], ratings: Callable[..., Any]) -> ratings_ledger.View:
+def view(copy_ledger_file: Callable[..., str], ratings: Callable[..., Any]) -> ratings_ledger.View:
     """Return a view of a ledger with two games of Catan."""
 
     def make_catan_ledger(ratings: Callable[..., Any], url: str) -> None:
         assert ratings("init", "--for", "catan", db=url).exit_code == 0
         assert ratings("import", "-", "--new-names", "accept", db=url, input=GAMES).exit_code == 0
 
-    return ratings_ledger.open(copied_file(make_catan_ledger)).at()
+    return ratings_ledger.open(copy_ledger_file(make_catan_ledger)).at()
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -94,9 +94,9 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 @pytest.fixture
-def ledger(copied_file: Callable[..., str]) -> Any:
+def ledger(copy_ledger_file: Callable[..., str]) -> Any:
     """Return the ledger of `make_ledger_with_games`."""
-    with ratings_ledger.open(Path(copied_file(make_ledger_with_games))) as opened:
+    with ratings_ledger.open(Path(copy_ledger_file(make_ledger_with_games))) as opened:
         yield opened
 
 

@@ -52,9 +52,9 @@ def build_house_game(game_id: str, at: str, players: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def fill_ledger(copied_file: Callable[..., str]) -> Callable[..., Any]:
+def fill_ledger(copy_ledger_file: Callable[..., str]) -> Callable[..., Any]:
     """Return a function that fills a ledger with events."""
-    path = copied_file(make_empty_ledger)
+    path = copy_ledger_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 
 

@@ -64,15 +64,15 @@ def make_ledger_with_history(_: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def ledger(copied: Callable[..., str]) -> Ledger:
+def ledger(copy_ledger: Callable[..., str]) -> Ledger:
     """Return the ledger of `make_ledger_with_games`, in each kind of store."""
-    return open_ledger(copied(make_ledger_with_games))
+    return open_ledger(copy_ledger(make_ledger_with_games))
 
 
 @pytest.fixture
-def rebuilt_ledger(copied: Callable[..., str]) -> Ledger:
+def rebuilt_ledger(copy_ledger: Callable[..., str]) -> Ledger:
     """Return the ledger of `make_ledger_with_history`, in each kind of store."""
-    return open_ledger(copied(make_ledger_with_history))
+    return open_ledger(copy_ledger(make_ledger_with_history))
 
 
 def append(ledger: Ledger, *events: dict[str, Any]) -> None:

@@ -172,9 +172,9 @@ def load_game_id(connection: Connection, position: int) -> str:
 
 
 @pytest.fixture
-def create_empty_ledger(copied_file: Callable[..., str]) -> Callable[[], Ledger]:
+def create_empty_ledger(copy_ledger_file: Callable[..., str]) -> Callable[[], Ledger]:
     """Return a function that creates an empty ledger."""
-    template, number = Path(copied_file(make_empty_ledger).removeprefix("sqlite:///")), count()
+    template, number = Path(copy_ledger_file(make_empty_ledger).removeprefix("sqlite:///")), count()
 
     def create() -> Ledger:
         path = template.with_name(f"ledger-{next(number)}.db")
@@ -390,11 +390,11 @@ def list_last_events(connection: Connection, ladders_at: Ladders, ladders: list[
     return positions
 
 
-def test_view_gives_position_and_time_of_last_event(copied_file: Callable[..., str], ratings: Ratings) -> None:
+def test_view_gives_position_and_time_of_last_event(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A view gives the position and recording time of the last event of a ladder, player or game; unrecorded names are
     unknown.
     """
-    url = copied_file(make_ruled_ledger)
+    url = copy_ledger_file(make_ruled_ledger)
     for day, players in (("05", ["anna", "ben"]), ("06", ["cleo", "dora"])):
         command = ("record", "--game", "club-catan", "--game-id", f"g-{day}", "--at", f"2024-01-{day}T20:00Z")
         assert ratings(*command, "--by", "mira", *players, "--quiet", db=url).exit_code == 0
@@ -469,10 +469,10 @@ def build_catan_game(game_id: str, at: str, **labels: str) -> Event:
 
 
 def test_later_recorded_game_within_published_list_is_retroactive(
-    copied_file: Callable[..., str], ratings: Ratings
+    copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
     """A game recorded after a published list is retroactive if it was played up to the instant of the list."""
-    url = copied_file(make_ruled_ledger)
+    url = copy_ledger_file(make_ruled_ledger)
     command = ("record", "-q", "--game", "club-catan", "anna", "ben", "--game-id")
     assert ratings(*command, "first", "--at", "2024-01-05T20:00Z", db=url).exit_code == 0
     assert ratings("publish", "club-catan-elo/all", "--as-of", "2024-01-06T20:00:00Z", db=url).exit_code == 0

@@ -23,9 +23,9 @@ POINTS_BY_VERSION = {
 
 
 @pytest.fixture
-def fill_ledger(copied_file):
+def fill_ledger(copy_ledger_file):
     """Return a function that fills a ledger with events."""
-    path = copied_file(make_empty_ledger)
+    path = copy_ledger_file(make_empty_ledger)
     return lambda *events: fill(path, events)
 
 

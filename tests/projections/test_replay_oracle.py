@@ -145,9 +145,9 @@ def check_band(view: rl.Snapshot, ladders: set[str], events: list[dict[str, Any]
     assert sequential or amounts["minted"] == amounts["burned"] == 0
 
 
-def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
+def test_random_histories_match_real_formula(tmp_path_factory, copy_ledger_file):
     """Any replayed history agrees with the exact formula within two micropoints per pair."""
-    empty = Path(copied_file(make_empty_ledger)).read_bytes()
+    empty = Path(copy_ledger_file(make_empty_ledger)).read_bytes()
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(draw_history(), st.booleans())

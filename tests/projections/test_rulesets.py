@@ -95,9 +95,9 @@ def find_scoring_version(url, dated, at):
         ([("1", "2020-01-01")], "2019-12-31T23:59:59.999999Z", None),
     ],
 )
-def test_latest_version_in_force_scores(copied_file, dated, at, expected):
+def test_latest_version_in_force_scores(copy_ledger_file, dated, at, expected):
     """A game is scored by the latest version in force at its end."""
-    assert find_scoring_version(copied_file(make_empty_ledger), dated, at) == expected
+    assert find_scoring_version(copy_ledger_file(make_empty_ledger), dated, at) == expected
 
 
 def test_points_carry_over_between_versions(ledger_url):

@@ -105,10 +105,10 @@ NUMBERS_ALONE = (
     ids=["scores alone", "numbers alone"],
 )
 def test_rulesets_reject_only_numbers_that_they_read(
-    rules: str, code: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+    rules: str, code: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """A ruleset that reads only scores, or only numbers, rejects only unreadable ones of these."""
-    db = copied_file(make_empty_ledger)
+    db = copy_ledger_file(make_empty_ledger)
     (tmp_path / "tennis.toml").write_text(rules, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "tennis.toml", db=db).exit_code == 0
     events = {"score-too-fine": build_game(2, "7.25", 3), "number-out-of-range": build_game(3, 7, 3, length=10)}

@@ -45,9 +45,9 @@ def make_ledger_with_games(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def url(copied: Callable[..., str]) -> str:
+def url(copy_ledger: Callable[..., str]) -> str:
     """Return the ledger of `make_ledger_with_games`, in each kind of store."""
-    return copied(make_ledger_with_games)
+    return copy_ledger(make_ledger_with_games)
 
 
 COORDINATES: list[dict[str, Any]] = [
@@ -452,9 +452,9 @@ def test_limit_zero_returns_all_rows(url: str) -> None:
         assert len(view.games(limit=0).rows) == len(GAMES)
 
 
-def test_ledger_opens_by_path_and_package_lists_its_names(copied_file: Callable[..., Path]) -> None:
+def test_ledger_opens_by_path_and_package_lists_its_names(copy_ledger_file: Callable[..., Path]) -> None:
     """A ledger opens by a `Path`, and the package has exactly the names that it lists."""
-    with rl.open(Path(copied_file(make_ledger_with_games))) as ledger:
+    with rl.open(Path(copy_ledger_file(make_ledger_with_games))) as ledger:
         assert len(ledger.at().games().rows) == len(GAMES)
     assert {name for name in dir(rl) if not name.startswith("__")} == {*rl.__all__}
 

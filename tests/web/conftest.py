@@ -8,9 +8,9 @@ from club import create_club
 
 
 @pytest.fixture
-def url(copied: Callable[..., str]) -> str:
+def url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of the club's ledger, in each kind of store in turn."""
-    return copied(create_club)
+    return copy_ledger(create_club)
 
 
 @pytest.fixture

@@ -44,9 +44,11 @@ def import_into_new_ledger(ratings: Ratings, url: str, path: Path, *init: str) -
     return copy
 
 
-def test_imported_games_file_gives_same_standings(copied: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+def test_imported_games_file_gives_same_standings(
+    copy_ledger: Callable[..., str], ratings: Ratings, tmp_path: Path
+) -> None:
     """The club's games, one of them corrected, give the same standings in another ledger; a voided game is left out."""
-    url = copied(create_club)
+    url = copy_ledger(create_club)
     copy = import_into_new_ledger(ratings, url, tmp_path, "--for", "catan")
     assert read_digests(copy) == read_digests(url)
     assert LADDER in read_digests(copy)
@@ -98,10 +100,10 @@ def create_random_history(ratings: Ratings, url: str, seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", mark_long_values(range(4), range(100)))
 def test_imported_random_games_give_same_digests(
-    seed: int, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+    seed: int, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """After random corrections, voids and renames, the live games give the same digests in another ledger."""
-    url = copied_file(create_random_history, seed)
+    url = copy_ledger_file(create_random_history, seed)
     digests = read_digests(url)
     assert len(digests) > 3
     assert read_digests(import_into_new_ledger(ratings, url, tmp_path)) == digests
@@ -109,10 +111,10 @@ def test_imported_random_games_give_same_digests(
 
 @pytest.mark.slow
 def test_file_in_parts_is_the_whole_file(
-    copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    copy_ledger: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The file is the same in one part, in many and in a site's folder, and a client that has it gets 304."""
-    url = copied(create_club)
+    url = copy_ledger(create_club)
     pages = serve(url)
     whole = get(pages, "/games.jsonl")
     set_thresholds(monkeypatch, lines_together=1)
@@ -138,9 +140,9 @@ def test_interrupted_file_has_no_last_part(url: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def url(copied_file: Callable[..., str]) -> str:
+def url(copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of the club's ledger."""
-    return copied_file(create_club)
+    return copy_ledger_file(create_club)
 
 
 def test_too_many_downloads_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

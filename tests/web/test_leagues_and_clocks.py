@@ -56,9 +56,9 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def url(copied: Callable[..., str]) -> str:
+def url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of that ledger, in each kind of store."""
-    return copied(make_ledger)
+    return copy_ledger(make_ledger)
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def file(copied_file: Callable[..., str]) -> Path:
+def file(copy_ledger_file: Callable[..., str]) -> Path:
     """Return the club's ledger in a file."""
-    return Path(copied_file(create_club))
+    return Path(copy_ledger_file(create_club))
 
 
 def serve_club(url: str) -> Application:
@@ -90,9 +90,9 @@ def create_other_club(ratings: Ratings, url: str) -> None:
 
 
 @pytest.mark.slow
-def test_replaced_file_is_another_ledger(file: Path, copied_file: Callable[..., str], tmp_path: Path) -> None:
+def test_replaced_file_is_another_ledger(file: Path, copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
     """After a ledger's file is replaced by another ledger's, no response at any coordinates shows the former ledger."""
-    pages, other_file = serve_club(str(file)), Path(copied_file(create_other_club, name="other.db"))
+    pages, other_file = serve_club(str(file)), Path(copy_ledger_file(create_other_club, name="other.db"))
     assert "anna" in list_players(get(pages, STANDINGS))
     assert list_players(get(pages, f"{STANDINGS}?known_at=4"))
     games_file = get(pages, "/games.jsonl")
@@ -107,10 +107,10 @@ def test_replaced_file_is_another_ledger(file: Path, copied_file: Callable[..., 
 
 
 def test_ledger_replaced_during_a_request_is_unavailable(
-    file: Path, copied_file: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, copy_ledger_file: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the ledger is replaced during a request, the response is 503, and nothing of it is cached."""
-    pages, other_file = serve_club(str(file)), Path(copied_file(create_other_club, name="other.db"))
+    pages, other_file = serve_club(str(file)), Path(copy_ledger_file(create_other_club, name="other.db"))
     act_before_pages(monkeypatch, lambda: other_file.exists() and other_file.replace(file))
     response = get(pages, STANDINGS)
     assert (response.status, "replaced by a different ledger" in response.text) == (503, True)

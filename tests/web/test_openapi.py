@@ -37,9 +37,9 @@ def create_with_decisions(ratings: Ratings, url: str) -> None:
 
 
 @pytest.fixture
-def url(copied: Callable[..., str]) -> str:
+def url(copy_ledger: Callable[..., str]) -> str:
     """Return the URL of the ledger, in each kind of store in turn."""
-    return copied(create_with_decisions)
+    return copy_ledger(create_with_decisions)
 
 
 def build_strict_document() -> Any:

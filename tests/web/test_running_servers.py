@@ -41,18 +41,18 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-def test_fifty_at_once(copied: Callable[..., str], tmp_path: Path) -> None:
+def test_fifty_at_once(copy_ledger: Callable[..., str], tmp_path: Path) -> None:
     """Fifty who ask at the same time, each for another address, are told the same as one after another."""
     assert len(ADDRESSES) > 50
-    with run_server(copied(create_club), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
+    with run_server(copy_ledger(create_club), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
         together = list(people.map(lambda address: fetch_page(port, address), ADDRESSES))
         assert together == [fetch_page(port, address) for address in ADDRESSES]
         assert [status for status, _ in together] == [404 if path == "/nothing" else 200 for path in ADDRESSES]
 
 
-def test_ends_cleanly_while_it_answers(copied_file: Callable[..., str], tmp_path: Path) -> None:
+def test_ends_cleanly_while_it_answers(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
     """On SIGTERM a request that is being answered is answered before the server ends."""
-    file = copied_file(create_club)
+    file = copy_ledger_file(create_club)
     with (
         run_server(file, tmp_path) as (port, process),
         closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as locking,
@@ -71,13 +71,13 @@ def test_ends_cleanly_while_it_answers(copied_file: Callable[..., str], tmp_path
 
 @pytest.mark.parametrize("towards", ["postgres", "sqlite"])
 def test_sites_of_both_stores_are_equal(
-    towards: str, server: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+    towards: str, server: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """A ledger that is restored into the other kind of store has the same site, byte for byte."""
     with create_postgres_database(server) as database:
         first, second = database, f"sqlite:///{tmp_path / 'copy.db'}"
         if towards == "postgres":
-            first, second = copied_file(create_club), database
+            first, second = copy_ledger_file(create_club), database
         else:
             create_club(ratings, first)
         run_ok(ratings, "export", "events", "-o", tmp_path / "events.jsonl", db=first)
@@ -93,12 +93,12 @@ def read_site(url: str, folder: Path) -> dict[str, bytes]:
     return files
 
 
-def test_silent_connections_exhaust_nothing(copied_file: Callable[..., str], tmp_path: Path) -> None:
+def test_silent_connections_exhaust_nothing(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
     """While 300 connections send nothing, or half a request, to a server that may open 256 files, pages are shown, and
     its log says nothing of each."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
-    with run_server(copied_file(create_club), tmp_path) as (port, process), ExitStack() as held:
+    with run_server(copy_ledger_file(create_club), tmp_path) as (port, process), ExitStack() as held:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         for number in range(300):
             silent = held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
@@ -114,21 +114,21 @@ def test_silent_connections_exhaust_nothing(copied_file: Callable[..., str], tmp
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET"])
 def test_slow_heads_are_not_waited_for(
-    sent: bytes, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    sent: bytes, copy_ledger_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection whose client does not send the whole head of a request in time is closed, whatever it sends."""
     set_thresholds(monkeypatch, header_seconds=1)
-    assert seconds_until_closed(copied_file(create_club), sent, b"X" if sent else b"") < 5
+    assert seconds_until_closed(copy_ledger_file(create_club), sent, b"X" if sent else b"") < 5
 
 
 def test_answers_that_are_not_taken_are_dropped(
-    copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    copy_ledger_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that takes nothing of a long answer loses its connection."""
     set_thresholds(monkeypatch, header_seconds=1, stalled_seconds=2)
     monkeypatch.setattr(server, "CSS", bytes(50_000_000))
     style = f"GET /{STYLE[0]}.css HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    assert 2 < seconds_until_closed(copied_file(create_club), style, b"") < 10
+    assert 2 < seconds_until_closed(copy_ledger_file(create_club), style, b"") < 10
 
 
 def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:

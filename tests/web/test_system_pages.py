@@ -28,9 +28,9 @@ ODD = re.compile(r"\b(None|nan|inf|NaN|Infinity|ABSENT|Fraction|Absent)\b|(?<![\
 
 
 @pytest.fixture
-def systems(copied_file: Callable[..., str]) -> str:
+def systems(copy_ledger_file: Callable[..., str]) -> str:
     """Return the ledger of all systems."""
-    return copied_file(create_systems)
+    return copy_ledger_file(create_systems)
 
 
 def text_of(page: str) -> str:
