@@ -28,8 +28,8 @@ def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder
     assert ratings("rebuild", db=url).exit_code == 0
     assert ratings("verify", db=url) == (0, "", "")
     for path in (data.json_lines(folder, SMALL), data.csv(folder, SMALL)):
-        done = ratings("import", path, db=url)
-        assert (done.exit_code, done.stdout) == (0, "0 appended, 1,000 already there; the head is 1020.\n"), done
+        result = ratings("import", path, db=url)
+        assert (result.exit_code, result.stdout) == (0, "0 appended, 1,000 already there; the head is 1020.\n"), result
 
 
 @pytest.mark.slow

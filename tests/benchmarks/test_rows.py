@@ -19,23 +19,23 @@ def test_row_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     main(["--rows", "rebuild", "--games", "20", "--repetitions", "1", "--data", str(tmp_path)])
 
     what = "full rebuild of 20 games of four, nothing cached, SQLite, against"
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     if find_spec("pyarrow") is None:
-        assert f"| {what} the decoding limit | skipped: pyarrow is not installed |  |  |  |  |" in shown
+        assert f"| {what} the decoding limit | skipped: pyarrow is not installed |  |  |  |  |" in output
     else:
-        assert f"| {what} the decoding limit | rebuild: " in shown
+        assert f"| {what} the decoding limit | rebuild: " in output
     if find_spec("eventsourcing") is None:
-        assert f"| {what} eventsourcing | skipped: eventsourcing is not installed |  |  |  |  |" in shown
+        assert f"| {what} eventsourcing | skipped: eventsourcing is not installed |  |  |  |  |" in output
 
 
 def test_unknown_row_names_known_rows(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Asking for an unknown row is a usage error that names the known rows."""
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as process:
         main(["--rows", "rebuild,speed"])
 
-    assert ended.value.code == 2
+    assert process.value.code == 2
     assert "there is no row 'speed'; there are rebuild, replay, " in capsys.readouterr().err
 
 

@@ -64,8 +64,8 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
         tap(page.get_by_role("link", name="g-1", exact=True).first)
         assert "Corrected on" in page.locator(".story").inner_text()
         terms = read_table(page, "anna")
-        explained = read_output(ratings, club, "explain", "g-1", LADDER)
-        mine = next(player for player in explained["players"] if player["player"] == "anna")
+        explanation = read_output(ratings, club, "explain", "g-1", LADDER)
+        mine = next(player for player in explanation["players"] if player["player"] == "anna")
         assert sum(parse_number(term[-1]) for term in terms[:-1]) == pytest.approx(
             float(mine["change_decimal"]), abs=0.05
         )

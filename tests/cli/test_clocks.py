@@ -191,11 +191,11 @@ def test_clock_knows_both_ids_of_a_renamed_player(db: str, ratings: Ratings) -> 
         == 0
     )
     assert ratings("player", "rename", "ben", "benedict", "--reason", "typo", db=db).exit_code == 0
-    shown = read_json(ratings, db, "clock", "show", "g-1")
+    output = read_json(ratings, db, "clock", "show", "g-1")
     lines = [read_json(ratings, db, "clock", "explain", "g-1", name)["lines"] for name in ("ben", "benedict")]
     before = str(int(ratings("export", "events", db=db).stdout.count("\n")) - 1)
 
-    assert [player["player"] for player in shown["players"]] == ["anna", "benedict"]
+    assert [player["player"] for player in output["players"]] == ["anna", "benedict"]
     assert lines[0] == lines[1] != []
     known = read_json(ratings, db, "clock", "show", "g-1", "--known-at", before)
     assert [player["player"] for player in known["players"]] == ["anna", "ben"]
@@ -221,8 +221,8 @@ def test_clock_accepts_either_id_after_a_rename(db: str, ratings: Ratings) -> No
     )
     assert later.exit_code == 0, later.stderr
 
-    shown = read_json(ratings, db, "clock", "show", "g-1")
-    assert [(player["player"], player["main_ms"]) for player in shown["players"]] == [
+    output = read_json(ratings, db, "clock", "show", "g-1")
+    assert [(player["player"], player["main_ms"]) for player in output["players"]] == [
         ("anna", 120_000),
         ("benedict", 101_000),
     ]

@@ -85,8 +85,8 @@ def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
 
     assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-05") == {"anne": "840", "ben": "1160"}
     assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-06") == {"anne": "1025", "ben": "975"}
-    explained = read_json(ratings, db, "explain", "g-2", GALACTIC, "--as-of", "2010-03-05")
-    assert (explained["counted"], explained["why_not"]) == (False, "it was played after --as-of")
+    explanation = read_json(ratings, db, "explain", "g-2", GALACTIC, "--as-of", "2010-03-05")
+    assert (explanation["counted"], explanation["why_not"]) == (False, "it was played after --as-of")
 
 
 def test_as_of_uses_effective_times(db: str, ratings: Ratings) -> None:

@@ -133,11 +133,11 @@ def find_sparks(text: str) -> list[str]:
 def test_terminals_show_courses(one_db: str) -> None:
     """On a terminal each row of the standings has the course of the last points, as many steps as games; a history
     has one above its rows."""
-    _, written = run_on_terminal("--db", one_db, "standings", LADDER, columns=100)
-    assert "course" in written
-    assert sorted(map(len, find_sparks(written))) == [1, 2, 3, 3]
-    _, written = run_on_terminal("--db", one_db, "history", "anna", LADDER, columns=100)
-    assert [len(sparks) for sparks in find_sparks(written)] == [4]
+    _, screen = run_on_terminal("--db", one_db, "standings", LADDER, columns=100)
+    assert "course" in screen
+    assert sorted(map(len, find_sparks(screen))) == [1, 2, 3, 3]
+    _, screen = run_on_terminal("--db", one_db, "history", "anna", LADDER, columns=100)
+    assert [len(sparks) for sparks in find_sparks(screen)] == [4]
 
 
 @pytest.mark.slow
@@ -147,11 +147,11 @@ def test_others_show_none(one_db: str, ratings: Ratings) -> None:
         piped, _ = run_on_terminal("--db", one_db, *command, columns=100, piped=True)
         assert find_sparks(piped) == []
         for options in (["--format", "json"], ["--format", "csv"]):
-            _, written = run_on_terminal("--db", one_db, *command, *options, columns=100)
-            assert find_sparks(written) == []
-        _, written = run_on_terminal("--db", one_db, *command, columns=50)
-        assert find_sparks(written) == []
-    _, written = run_on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
-    assert find_sparks(written) == []
+            _, screen = run_on_terminal("--db", one_db, *command, *options, columns=100)
+            assert find_sparks(screen) == []
+        _, screen = run_on_terminal("--db", one_db, *command, columns=50)
+        assert find_sparks(screen) == []
+    _, screen = run_on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
+    assert find_sparks(screen) == []
     result = ratings("standings", LADDER, db=one_db)
     assert (result.exit_code, find_sparks(result.stdout)) == (0, [])

@@ -288,14 +288,14 @@ def test_decimals_accompany_exact_numbers(db: str, ratings: Callable[..., Any]) 
     assert raw["digest"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
     history = json.loads(ratings("history", "anna", CLUB_LADDER, "--format", "json", db=db).stdout)["rows"]
     assert {"before_decimal", "change_decimal", "after_decimal"} <= history[0].keys()
-    explained = json.loads(ratings("explain", "g-1", CLUB_LADDER, "--format", "json", db=db).stdout)
-    assert explained["accounts"][0]["amount_decimal"] == "-0.736307"
-    assert "amount_decimal" in explained["players"][0]["terms"][0]
+    explanation = json.loads(ratings("explain", "g-1", CLUB_LADDER, "--format", "json", db=db).stdout)
+    assert explanation["accounts"][0]["amount_decimal"] == "-0.736307"
+    assert "amount_decimal" in explanation["players"][0]["terms"][0]
     assert json.loads(ratings("books", CLUB_LADDER, "--format", "json", db=db).stdout)["sum_decimal"] == "0"
     line = json.loads(ratings("export", "standings", CLUB_LADDER, db=db).stdout)
     assert line["rows"] == raw["rows"]
-    tried = ratings("void", "g-1", "--reason", "x", "--dry-run", "--format", "json", db=db)
-    assert {"before_decimal", "change_decimal", "after_decimal"} <= json.loads(tried.stdout)["changes"][0].keys()
+    result = ratings("void", "g-1", "--reason", "x", "--dry-run", "--format", "json", db=db)
+    assert {"before_decimal", "change_decimal", "after_decimal"} <= json.loads(result.stdout)["changes"][0].keys()
     assert ratings("publish", CLUB_LADDER, db=db).exit_code == 0
     assert "_decimal" not in ratings("export", "events", db=db).stdout
     assert "_decimal" not in ratings("log", "--format", "json", db=db).stdout

@@ -116,8 +116,8 @@ def test_csv_keeps_formula_lookalikes_exact(column: str, db: str, ratings: Calla
 
 def read_terminal(*arguments: str, columns: int) -> str:
     """Return the output of a command on a terminal with this many columns, without colours."""
-    _, written = run_on_terminal(*arguments, columns=columns)
-    return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
+    _, screen = run_on_terminal(*arguments, columns=columns)
+    return re.sub(r"\x1b\[[0-9;]*m", "", screen).replace("\r\n", "\n")
 
 
 @pytest.mark.slow

@@ -37,5 +37,5 @@ def test_package_built_before_still_scores(tmp_path: Path) -> None:
     run_ratings(*GAME, "anna", "ben", "cleo")
     standings = json.loads(run_ratings("standings", "petanque-points", "--format", "json"))
     assert [(row["player"], row["points"]) for row in standings["rows"]] == [("anna", "3"), ("ben", "1"), ("cleo", "0")]
-    explained = json.loads(run_ratings("explain", "p-1", "petanque-points", "--format", "json"))
-    assert {player["player"]: player["change"] for player in explained["players"]}["anna"] == "3"
+    explanation = json.loads(run_ratings("explain", "p-1", "petanque-points", "--format", "json"))
+    assert {player["player"]: player["change"] for player in explanation["players"]}["anna"] == "3"

@@ -148,8 +148,8 @@ def test_renamed_player_found_under_both_ids(db: str, ratings: Ratings) -> None:
     assert done["changes"] == {}
     assert read_points(ratings, db, GALACTIC) == {"Änne": "1160", "ben": "840"}
     for name in ("anna", "Änne", "A\u0308nne"):
-        shown = read_json(ratings, db, "history", name, GALACTIC)
-        assert (shown["player"], shown["rows"]) == ("Änne", rows)
+        output = read_json(ratings, db, "history", name, GALACTIC)
+        assert (output["player"], output["rows"]) == ("Änne", rows)
         assert [row["game_id"] for row in read_json(ratings, db, "games", "--player", name)["rows"]] == ["g-1", "c-1"]
         assert [row["position"] for row in read_json(ratings, db, "log", name)["rows"]] == [3, 4, 5]
     assert read_json(ratings, db, "explain", "g-1", GALACTIC)["players"][0]["player"] == "Änne"
@@ -234,8 +234,8 @@ def test_refused_rename_back_names_the_withdrawal(chain: tuple[str, ...], db: st
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
     run_json_command(ratings, db, *rename)
 
-    shown = read_json(ratings, db, "history", last, GALACTIC)
-    assert (shown["player"], shown["rows"]) == (first, rows)
+    output = read_json(ratings, db, "history", last, GALACTIC)
+    assert (output["player"], output["rows"]) == (first, rows)
 
 
 def test_renaming_back_in_one_file_names_no_position(db: str, ratings: Ratings) -> None:
@@ -292,9 +292,9 @@ def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
         ratings, db, "player", "account", "ben", "free", "--at", "2010-03-06 13:00", "--zone", "Europe/Berlin"
     )
 
-    explained = {player["player"]: player for player in read_json(ratings, db, "explain", "c-2", BASIC)["players"]}
-    assert "free account" in explained["ben"]["why_not"]
-    assert (explained["ben"]["change"], len(explained["anna"]["terms"])) == ("0", 1)
+    explanation = {player["player"]: player for player in read_json(ratings, db, "explain", "c-2", BASIC)["players"]}
+    assert "free account" in explanation["ben"]["why_not"]
+    assert (explanation["ben"]["change"], len(explanation["anna"]["terms"])) == ("0", 1)
     assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is True
     void_event(ratings, db, done["event_id"])
     assert read_points(ratings, db, BASIC) == before

@@ -107,8 +107,8 @@ def test_one_import_replaces_a_version(db: str, ratings: Ratings) -> None:
         for name, data in (("event.voided", void), ("ruleset.published", changed_data))
     ]
     lines_text = "".join(json.dumps(line) + "\n" for line in lines)
-    tried = ratings("import", "-", "--dry-run", db=db, input=lines_text)
-    assert (tried.exit_code, tried.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 3.")
+    result = ratings("import", "-", "--dry-run", db=db, input=lines_text)
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 3.")
     assert ratings("import", "-", db=db, input=lines_text).stdout == "2 appended; the head is 6.\n"
     assert ratings("import", "-", db=db, input=lines_text).stdout == "0 appended, 2 already there; the head is 6.\n"
     # refused: the same withdrawal twice, with one between them that undoes it

@@ -125,8 +125,8 @@ def make_stocked_ledger(ratings: Ratings, url: str) -> None:
     for league, players in (("spring", 3), ("autumn", 7), ("drawn", 8)):
         lines.append(build_event_line("league.created", league=league, game="go", players_per_game=4))
         lines += [build_event_line("league.joined", league=league, player=player) for player in PLAYERS[:players]]
-    done = record_lines(url, "".join(lines), by="mira")
-    assert not done.rejected, done.rejected
+    result = record_lines(url, "".join(lines), by="mira")
+    assert not result.rejected, result.rejected
 
 
 @pytest.fixture(scope="module")

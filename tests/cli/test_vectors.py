@@ -72,12 +72,12 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
     )
     steps: dict[str, list[tuple[str, str, str]]] = {}
     for index, changes in enumerate(vector["changes"]):
-        explained = read_json(ratings, db, "explain", f"{number}-{index}", ladder)
+        explanation = read_json(ratings, db, "explain", f"{number}-{index}", ladder)
         expected = {f"{number}-{player}": change for player, change in changes.items()}
-        assert {player["player"]: player["change"] for player in explained["players"]} == expected
+        assert {player["player"]: player["change"] for player in explanation["players"]} == expected
         books = [Fraction(change) for change in expected.values()]
-        assert sum(books) + sum(Fraction(account["amount"]) for account in explained["accounts"]) == 0
-        for player in explained["players"]:
+        assert sum(books) + sum(Fraction(account["amount"]) for account in explanation["accounts"]) == 0
+        for player in explanation["players"]:
             before = balances.get(player["player"], start)
             balances[player["player"]] = before + Fraction(player["change"])
             step = (str(before), player["change"], str(balances[player["player"]]))

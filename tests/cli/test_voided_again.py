@@ -45,7 +45,7 @@ def run_command(ratings: Ratings, db: str, *command: object) -> Any:
 
 
 def follow(ratings: Ratings, db: str, command: str, *options: str) -> None:
-    """Carry out a command as it is told, with a reason where TEXT stands."""
+    """Run a command as a note gives it, with a reason in place of TEXT."""
     words = ["why" if word == "TEXT" else word for word in shlex.split(command)]
     assert words[0] == "ratings"
     run_command(ratings, db, *words[1:], *options, *(["--yes"] if words[1] == "undo" else []))

@@ -95,8 +95,8 @@ def record_everything(ratings: Ratings, url: str) -> None:
     ]
     for command, text in steps:
         assert ratings(*command.split(), db=url, input=text).exit_code == 0, command
-    done = record_lines(url, "".join(lines))
-    assert not done.rejected, done.rejected
+    result = record_lines(url, "".join(lines))
+    assert not result.rejected, result.rejected
     assert ratings("league", "schedule", "spring", "--seed", "s", db=url).exit_code == 0
     record_lines(url, build_event_line("league.created", league="summer", game="chess", players_per_game=2))
 
@@ -111,8 +111,8 @@ def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
         json.dumps({"type": "event.voided", "id": own, "occurred_at": NOON, "data": {"id": target, "reason": name}})
         for name, own, target in voids
     ]
-    done = record_lines(url, "\n".join(lines))
-    assert not done.rejected, done.rejected
+    result = record_lines(url, "\n".join(lines))
+    assert not result.rejected, result.rejected
     return {name: len(events) + number for number, (name, _, _) in enumerate(voids, 1)}
 
 

@@ -32,9 +32,9 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
     """A published version written out as TOML and published again is already there."""
     name = f"{ruleset_id}@{version}"
     file = tmp_path / "again.toml"
-    written = ratings("rules", "show", name, "--format", "toml", db=db)
-    assert (written.exit_code, written.stderr) == (0, "")
-    file.write_text(written.stdout, encoding="utf-8")
+    result = ratings("rules", "show", name, "--format", "toml", db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    file.write_text(result.stdout, encoding="utf-8")
     assert ratings("rules", "check", file, db=db).exit_code == 0
     assert (
         ratings("rules", "publish", file, db=db).stdout == f"{name}: 0 published, 1 already published; the head is 18\n"

@@ -20,8 +20,8 @@ def test_demo_completes_and_leaves_nothing(
     monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
     result = ratings("demo")
     assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
-    shown = [line.removeprefix("$ ratings ") for line in result.stdout.splitlines() if line.startswith("$ ")]
-    assert len(shown) == sum(len(commands) for _, commands in demo.STEPS)
+    output = [line.removeprefix("$ ratings ") for line in result.stdout.splitlines() if line.startswith("$ ")]
+    assert len(output) == sum(len(commands) for _, commands in demo.STEPS)
     assert result.stdout.endswith(demo.NEXT_STEPS)
     assert list(tmp_path.iterdir()) == []
 

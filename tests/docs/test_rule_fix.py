@@ -85,18 +85,18 @@ def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callabl
     before = int(read("status")["head"].partition(":")[0])
     (variant,) = read("whatif", TEXTBOOK)["variants"]
     announced = {ladder["ladder"]: summarize_changes(ladder["changes"]) for ladder in variant["ladders"]}
-    tried = read("rules", "publish", TEXTBOOK, "--dry-run")
+    trial = read("rules", "publish", TEXTBOOK, "--dry-run")
     assert read("status")["head"].partition(":")[0] == str(before)
 
-    done = read("rules", "publish", TEXTBOOK)
+    publication = read("rules", "publish", TEXTBOOK)
 
     assert len(announced[LADDER]) == 17
-    for output in (tried, done):
+    for output in (trial, publication):
         assert {
             name: summarize_changes([c for c in output["changes"] if c["ladder"] == name]) for name in announced
         } == announced
-    assert tried["published"] == done["published"] == variant["published"]
-    assert [published_list["as_of"][:4] for published_list in done["published"]] == [str(year) for year in YEARS]
+    assert trial["published"] == publication["published"] == variant["published"]
+    assert [published_list["as_of"][:4] for published_list in publication["published"]] == [str(year) for year in YEARS]
     for ladder in read("diff", before, "now")["ladders"]:
         assert summarize_changes(ladder["rows"]) == announced[ladder["ladder"]]
     for player, (old, change, new) in [*announced[LADDER].items()][:: 1 if at_length else 4]:

@@ -98,9 +98,9 @@ def test_cluster_with_certificates_rebuilds(
     path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copy_ledger_file(with_games)}
     start_commands(adapt_commands(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
     start_commands(adapt_commands(worker), **path)
-    done = start_commands(adapt_commands(rebuild), **path)
-    output = done.communicate(timeout=60)[0].decode()
-    assert (done.returncode, "from 3 games at position" in output) == (0, True), output
+    rebuilding = start_commands(adapt_commands(rebuild), **path)
+    output = rebuilding.communicate(timeout=60)[0].decode()
+    assert (rebuilding.returncode, "from 3 games at position" in output) == (0, True), output
     without = start_commands(adapt_commands(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
     output = without.communicate(timeout=60)[0].decode()
     assert (without.returncode, "names no certificates: see docs/scale.md" in output) == (2, True), output

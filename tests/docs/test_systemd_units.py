@@ -42,9 +42,9 @@ def place_units(folder: Path) -> list[str]:
 @NEEDS_SYSTEMD
 def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     """Given programs and an account that are here, systemd has no complaint about any unit."""
-    done = verify_units(tmp_path, place_units(tmp_path))
-    complaints = [line for line in done.stderr.splitlines() if "ratings-" in line]
-    assert (done.returncode, complaints) == (0, []), done.stderr
+    process = verify_units(tmp_path, place_units(tmp_path))
+    complaints = [line for line in process.stderr.splitlines() if "ratings-" in line]
+    assert (process.returncode, complaints) == (0, []), process.stderr
 
 
 @NEEDS_SYSTEMD

@@ -69,11 +69,11 @@ def test_damaged_object(
     if kind != "out-":  # or nobody would read it
         for output in find_objects_folder(rebuilding.objects).glob("out-*"):
             output.unlink()
-    ended = rebuilding.run(cluster.address)
-    assert ended.exit_code == 0
+    result = rebuilding.run(cluster.address)
+    assert result.exit_code == 0
     assert read_stored_rows(rebuilding.url) == rebuilding.expected.rows
-    warnings = [line for line in ended.stderr.splitlines() if path.name in line]
-    assert warnings == ended.stderr.splitlines()
+    warnings = [line for line in result.stderr.splitlines() if path.name in line]
+    assert warnings == result.stderr.splitlines()
     if digest_objects(rebuilding.objects) != rebuilding.expected.objects:
         # only what was not read can have gone unnoticed, until all is read
         assert warnings == []
@@ -102,11 +102,11 @@ def test_object_of_another_ledger(
             right.write_bytes(foreign.read_bytes())
             for out in mine.glob("out-*"):
                 out.unlink()
-            ended = rebuilding.run(cluster.address)
-            assert ended.stderr == (
+            result = rebuilding.run(cluster.address)
+            assert result.stderr == (
                 f"ratings: {right.name} is {foreign.name} under another name in {mine}; it is created again\n"
             )
-            assert rebuilding.is_right(ended._replace(stderr=""))
+            assert rebuilding.is_right(result._replace(stderr=""))
 
 
 @pytest.mark.at_length
@@ -123,8 +123,8 @@ def test_many_damaged_objects(cluster: LocalCluster, rebuilding: Rebuilding) -> 
     )
     for path in damaged:
         flip(path, chance.choice((0.2, 0.99)))
-    ended = rebuilding.run(cluster.address)
-    assert ended.exit_code == 0
+    result = rebuilding.run(cluster.address)
+    assert result.exit_code == 0
     assert read_stored_rows(rebuilding.url) == rebuilding.expected.rows
-    for line in ended.stderr.splitlines():
+    for line in result.stderr.splitlines():
         assert line.endswith("it is created again")

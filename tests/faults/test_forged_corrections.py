@@ -26,7 +26,7 @@ EVENTS = 8
 def make_ledger(_: object, url: str) -> None:
     """Make games g-1, corrected at 4, g-2, voided at 5, and g-3; withdraw an account change at 7, rename at 8."""
     create_ledger(url)
-    done = append_games(
+    result = append_games(
         url,
         [
             build_numbered_game(1),
@@ -39,7 +39,7 @@ def make_ledger(_: object, url: str) -> None:
             build_decision("player.renamed", "r-1", player="gero", new_player="zoe"),
         ],
     )
-    assert (done.refused, done.head.position, list_findings(url)) == ([], EVENTS, [])
+    assert (result.refused, result.head.position, list_findings(url)) == ([], EVENTS, [])
 
 
 @pytest.fixture

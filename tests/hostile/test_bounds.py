@@ -109,14 +109,14 @@ def test_excessive_ruleset_is_refused(what: str, db: str, tmp_path: Path, rating
 def test_restore_from_a_pipe_is_refused(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """Restoring from a pipe is refused without waiting for it."""
     os.mkfifo(tmp_path / "pipe")
-    done = []
+    results = []
     waiting = threading.Thread(
-        target=lambda: done.append(ratings("import", "--restore", tmp_path / "pipe", db=db)), daemon=True
+        target=lambda: results.append(ratings("import", "--restore", tmp_path / "pipe", db=db)), daemon=True
     )
     waiting.start()
     waiting.join(20)
-    assert done[0].exit_code == 2
-    assert "instead of a pipe or device" in done[0].stderr
+    assert results[0].exit_code == 2
+    assert "instead of a pipe or device" in results[0].stderr
 
 
 @pytest.mark.slow

@@ -97,8 +97,8 @@ def test_safe_csv_has_no_formulas(
     assert (safe.exit_code, safe.stderr) == (verbatim.exit_code, verbatim.stderr)
     before, after = (
         # the machine's time goes on between two calls of `doctor`
-        [row for row in csv.reader(io.StringIO(done.stdout)) if row[1:2] != ["clock"]]
-        for done in (verbatim, safe)
+        [row for row in csv.reader(io.StringIO(result.stdout)) if row[1:2] != ["clock"]]
+        for result in (verbatim, safe)
     )
     assert [[formula_safe(cell) for cell in row] for row in before] == after
     for cell in (cell for row in after for cell in row):

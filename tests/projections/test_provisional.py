@@ -147,8 +147,8 @@ def test_seed_begins_under_the_version_in_force(versions_ledger: str) -> None:
     }
     assert before == {"anna": (1700, 40), "ben": (1500, 33), "cleo": (1700, 20), "dora": (1000, 33), "emil": (1000, 20)}
     with rl.open(versions_ledger) as ledger:
-        explained = [
+        explanation = [
             {player.player: player.before for player in ledger.at().explain("own-k", game_id).players}
             for game_id in ("g1", "g2")
         ]
-    assert explained == [{"anna": 1700, "ben": 1500}, {"cleo": 1700, "dora": 1000}]
+    assert explanation == [{"anna": 1700, "ben": 1500}, {"cleo": 1700, "dora": 1000}]

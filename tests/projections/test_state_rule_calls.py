@@ -99,32 +99,32 @@ def list_states(view: rl.Snapshot, ladder: str) -> dict[str, tuple[Fraction, Fra
 def test_game_changes_every_column_and_mints_the_difference(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A game changes every column, and an unbalanced sum of changes is minted."""
     states = ask(db, monkeypatch, lambda view: list_states(view, "own"), as_of="2024-01-01")
-    explained = ask(db, monkeypatch, lambda view: view.explain("own", "g-1"))
+    explanation = ask(db, monkeypatch, lambda view: view.explain("own", "g-1"))
     # expected score 1/2 against player 1 and 1/11 against player 2: 20 + 36.36, -10 + 8.18, and -9.09 - 4.09
     assert [rating // SCALE for rating, _ in states.values()] == [1556, 1498, 1886]
     assert [k for _, k in states.values()] == [36 * SCALE, 18 * SCALE, 10 * SCALE]
-    accounts = {account.account: -account.amount * SCALE for account in explained.accounts}
+    accounts = {account.account: -account.amount * SCALE for account in explanation.accounts}
     assert accounts == {"minted": sum(rating for rating, _ in states.values()) - 4900 * SCALE, "burned": 0}
 
 
 def test_rule_of_contract_1_has_one_column(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule without state is called with its points, and its changes become states."""
-    explained = ask(db, monkeypatch, lambda view: view.explain("elo", "e-1"))
-    assert [(row.player, row.after) for row in explained.players] == [("anna", 1004), ("ben", 996)]
-    assert [[term.amount for term in row.terms] for row in explained.players] == [[4], [-4]]
-    assert [account.amount for account in explained.accounts] == [0, 0]
+    explanation = ask(db, monkeypatch, lambda view: view.explain("elo", "e-1"))
+    assert [(row.player, row.after) for row in explanation.players] == [("anna", 1004), ("ben", 996)]
+    assert [[term.amount for term in row.terms] for row in explanation.players] == [[4], [-4]]
+    assert [account.amount for account in explanation.accounts] == [0, 0]
 
 
 def test_period_is_scored_from_the_states_at_its_start(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A period is scored from the states at its start, and its terms belong to games."""
-    explained = ask(db, monkeypatch, lambda view: view.explain("daily", "d-1"))
+    explanation = ask(db, monkeypatch, lambda view: view.explain("daily", "d-1"))
     states = ask(db, monkeypatch, lambda view: list_states(view, "daily"), as_of="2024-01-01")
     # 20 - 40/11 for the first player, -10 for the second, 10/11 for the third
     gains = [(rating / SCALE - 1500).limit_denominator(11) for rating, _ in states.values()]
     assert gains == [Fraction(180, 11), -10, 400 + Fraction(10, 11)]
-    accounts = {account.account: -account.amount * SCALE for account in explained.accounts}
+    accounts = {account.account: -account.amount * SCALE for account in explanation.accounts}
     assert accounts == {"minted": sum(rating for rating, _ in states.values()) - 4900 * SCALE, "burned": 0}
-    terms = [(term.term, term.game_id) for term in explained.players[0].terms]
+    terms = [(term.term, term.game_id) for term in explanation.players[0].terms]
     assert terms == [("vs ben", "d-1"), ("vs cleo", "d-2")]
 
 
