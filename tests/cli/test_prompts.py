@@ -24,7 +24,7 @@ QUESTION = "Is it anna? [yes, yesterday, no] "
 
 
 @pytest.fixture(autouse=True)
-def _asking(monkeypatch: pytest.MonkeyPatch) -> None:
+def _run_question(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a program that asks one question."""
     monkeypatch.setattr(terminals, "PROGRAM", (sys.executable, "-c", ASKING))
 

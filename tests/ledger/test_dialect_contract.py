@@ -620,7 +620,7 @@ class TestThirdStore(TestSqlite):
     backend = "third"
 
     @pytest.fixture(autouse=True)
-    def _registered(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _register_store(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(DIALECTS, "third", lambda: third_store)
 
     def test_commands_call_the_third_store(self, ratings: Callable[..., Any], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ BEN = f"/players/ben/{LADDER}"
 
 
 @pytest.fixture(autouse=True)
-def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def _limit_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit accounts to one game, and look for new events at every request."""
     set_thresholds(monkeypatch, page_lines=1)
     set_thresholds(monkeypatch, head_us=0)

@@ -14,7 +14,7 @@ PLAYERS = 5
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+def _limit_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit each page to two rows."""
     set_thresholds(monkeypatch, page_rows=2, spread_players=2)
 

@@ -24,7 +24,7 @@ STANDINGS = f"/ladders/{LADDER}.json"
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _shorten_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for a new head at every request, and wait only briefly for a lock."""
     set_thresholds(monkeypatch, head_us=0, lock_seconds=0.2)
 
