@@ -23,14 +23,11 @@ from ratings_ledger.projections.rulesets.registry import find_contested_rules
 from ratings_ledger.projections.stored.status import LedgerStatus, find_run_command, read_ledger_status
 
 WRONG = "WRONG"
-RESTORE_GUARDS = (
-    "run: ratings verify; then: ratings export events -o all.jsonl, and restore this file into a new ledger, as in "
-    "docs/backups.md"
+RESTORE = (
+    "ratings export events -o all.jsonl; ratings --db NEW init --no-rules; ratings --db NEW import --restore all.jsonl"
 )
-RESTORE_OBJECTS = (
-    "missing view: ratings upgrade; other differences: ratings export events -o all.jsonl, and restore this file into "
-    "a new ledger, as in docs/backups.md"
-)
+RESTORE_GUARDS = f"run: ratings verify; {RESTORE}"
+RESTORE_OBJECTS = f"missing view: ratings upgrade; other differences: {RESTORE}"
 # the packages of the extra `fast`, with their benefit as in docs/performance.md
 FAST_PACKAGES = {"numba": "replays long histories ten times as fast and more"}
 # how many failed ladders a note names at most

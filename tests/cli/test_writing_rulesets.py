@@ -154,7 +154,7 @@ def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypat
     assert all(row["note"] and row["remedy"] for row in wrong.values())
     assert all(row["remedy"] for row in rows.values() if row["state"] == "-")
     stdout = ratings("doctor", db=db).stdout
-    assert "events_refuse_delete; run ratings verify, " in stdout
+    assert "events_refuse_delete; run: ratings verify; ratings export events -o all.jsonl; " in stdout
     assert "set this machine's clock" in stdout
 
 

@@ -77,7 +77,9 @@ def test_store_that_overwrites_is_rejected(monkeypatch: pytest.MonkeyPatch) -> N
 
     pipe_file = MemoryFileSystem.pipe_file
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", lambda self, path, value, mode: pipe_file(self, path, value))
-    with pytest.raises(StoreUnavailable, match="it overwrites existing objects; pass --segments"):
+    cause = "it overwrites existing objects"
+    message = f"cannot be used for segments: {cause}; pass --segments with the URL of a store that does not"
+    with pytest.raises(StoreUnavailable, match=f"{message}$"):
         create_nonce(open_object_store(f"memory://{uuid4().hex}"))
 
 
