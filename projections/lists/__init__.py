@@ -14,9 +14,9 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 class RankingList(NamedTuple):
     """A kind of ranking list.
 
-    rank:    results -> rows in the order of the list
-    explain: (results, player id) -> the computation of the player's value, and the reason if there is no rank
-    find_left_out: (results, index of the player) -> the player's games that do not contribute to the value
+    rank:    inputs -> rows in the order of the list
+    explain: (inputs, player id) -> the computation of the player's value, and the reason if there is no rank
+    find_left_out: (inputs, index of the player) -> the player's games that do not contribute to the value
     params:  the parameters that the list reads in addition to those of every rule
     model:   the name of the class that declares these parameters
     running: whether the list ranks running points, after all games, instead of the changes by single games
@@ -30,7 +30,7 @@ class RankingList(NamedTuple):
 
     rank: Callable[[RankingInput], Sequence[RankedRow]]
     explain: Callable[[RankingInput, str], list[ExplainedLine]]
-    find_left_out: Callable[[RankingInput, int], set[int]] = lambda results, player: set()
+    find_left_out: Callable[[RankingInput, int], set[int]] = lambda inputs, player: set()
     params: tuple[str, ...] = ()
     model: str = "Params"
     running: bool = False

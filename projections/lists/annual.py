@@ -16,35 +16,35 @@ class MonthPlace(NamedTuple):
     month: str
 
 
-def rank(results: RankingInput) -> list[RankedRow]:
-    """Return a row for every player with a place in at least one month; players in `results.excluded` have no rank."""
+def rank(inputs: RankingInput) -> list[RankedRow]:
+    """Return a row for every player with a place in at least one month; players in `inputs.excluded` have no rank."""
     rows = []
-    for name in sorted({name for monthly_rows in results.months.values() for name in monthly_rows}):
-        if places := _list_places(results, name):
-            best = tuple(entry.place for entry in _choose_best(results, places))
-            own_rows = (monthly_rows[name] for monthly_rows in results.months.values() if name in monthly_rows)
+    for name in sorted({name for monthly_rows in inputs.months.values() for name in monthly_rows}):
+        if places := _list_places(inputs, name):
+            best = tuple(entry.place for entry in _choose_best(inputs, places))
+            own_rows = (monthly_rows[name] for monthly_rows in inputs.months.values() if name in monthly_rows)
             rows.append(
                 RankedRow(
                     rank=None,
                     player=name,
                     points=sum(best),
                     games=sum(row.games for row in own_rows),
-                    qualified=name not in results.excluded,
+                    qualified=name not in inputs.excluded,
                     places=best,
                 )
             )
     return rank_rows(rows, key=lambda row: row.points)
 
 
-def _list_places(results: RankingInput, name: str) -> list[MonthPlace]:
+def _list_places(inputs: RankingInput, name: str) -> list[MonthPlace]:
     """Return a player's monthly places, best first."""
-    rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
+    rows = ((month, rows[name]) for month, rows in inputs.months.items() if name in rows)
     return sorted(MonthPlace(row.rank, month) for month, row in rows if row.rank is not None)
 
 
-def _choose_best(results: RankingInput, places: list[MonthPlace]) -> list[MonthPlace]:
+def _choose_best(inputs: RankingInput, places: list[MonthPlace]) -> list[MonthPlace]:
     """Return the places in the sum, best first, including the fixed places of missing months."""
-    params = results.params
+    params = inputs.params
     if params.cap_at_missing:
         places = sorted(MonthPlace(min(entry.place, params.missing), entry.month) for entry in places)
     best = places[: params.months]
@@ -52,15 +52,15 @@ def _choose_best(results: RankingInput, places: list[MonthPlace]) -> list[MonthP
     return sorted(best, key=lambda entry: entry.place)
 
 
-def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
+def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum: the months in it, the months left out, and the reason if the player has no rank."""
-    places = _list_places(results, name)
+    places = _list_places(inputs, name)
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]
-    best = _choose_best(results, places)
+    best = _choose_best(inputs, places)
     months_in_sum = {entry.month for entry in best}
     left_out = sorted((month, place) for place, month in places if month not in months_in_sum)
-    exceeds_missing = any(entry.place > results.params.missing for entry in best)
+    exceeds_missing = any(entry.place > inputs.params.missing for entry in best)
     lines = [
         *(
             ExplainedLine(month or "missing", ExactNumber(place), "place" if month else "no place that month")
@@ -69,11 +69,11 @@ def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
         ExplainedLine(
             "sum",
             ExactNumber(sum(entry.place for entry in best)),
-            f"of the best {results.params.months} places",
+            f"of the best {inputs.params.months} places",
             assumes=("cap_at_missing",) if exceeds_missing else (),
         ),
         *(ExplainedLine(month, None, f"place {place}, not among the best") for month, place in left_out),
     ]
-    if name in results.excluded:
-        lines.append(ExplainedLine("no rank", None, results.excluded[name]))
+    if name in inputs.excluded:
+        lines.append(ExplainedLine("no rank", None, inputs.excluded[name]))
     return lines

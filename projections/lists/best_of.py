@@ -61,18 +61,18 @@ class Total(NamedTuple):
         return sum(part.points for part in self.parts) + self.adjusted
 
 
-def rank(results: RankingInput) -> list[RankedRow]:
+def rank(inputs: RankingInput) -> list[RankedRow]:
     """Return a row for every player, most points first."""
-    rows = _build_rows(results)
-    keys = _break_ties(results, rows)[-1]
-    index_by_name = {name: player for player, name in enumerate(results.names)}
+    rows = _build_rows(inputs)
+    keys = _break_ties(inputs, rows)[-1]
+    index_by_name = {name: player for player, name in enumerate(inputs.names)}
     return rank_rows(rows, key=lambda row: keys.get(index_by_name[row.player], (-row.points,)))
 
 
-def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
+def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum of each part, the adjustments, the total, the tie-breaks, and the reason if there is no rank."""
-    player, params = results.names.index(name), results.params
-    total, unit = _compute_totals(results)[player], results.scale * _find_divisor(params)
+    player, params = inputs.names.index(name), inputs.params
+    total, unit = _compute_totals(inputs)[player], inputs.scale * _find_divisor(params)
     lines = []
     for number, part in enumerate(total.parts, 1) if len(total.parts) > 1 else ():
         lines.append(
@@ -88,16 +88,16 @@ def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
         lines.append(ExplainedLine("adjusted", ExactNumber(total.adjusted, unit), "start points and adjustments"))
     keys = ("parts",) if any(part.left_out for part in total.parts) else ()
     lines.append(ExplainedLine("sum", ExactNumber(total.points, unit), _describe_results(total.parts), keys))
-    lines += _explain_tie(results, player)
-    lines += explain_too_few(results.games[player], params.min_games)
-    if name in results.excluded:
-        lines.append(ExplainedLine("no rank", None, results.excluded[name], ("unranked",)))
+    lines += _explain_tie(inputs, player)
+    lines += explain_too_few(inputs.games[player], params.min_games)
+    if name in inputs.excluded:
+        lines.append(ExplainedLine("no rank", None, inputs.excluded[name], ("unranked",)))
     return lines
 
 
-def find_left_out(results: RankingInput, player: int) -> set[int]:
+def find_left_out(inputs: RankingInput, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
-    return {result.game for part in _compute_totals(results)[player].parts for result in part.left_out}
+    return {result.game for part in _compute_totals(inputs)[player].parts for result in part.left_out}
 
 
 def reads_places(params: Any) -> bool:
@@ -123,32 +123,32 @@ def _find_divisor(params: Any) -> int:
     return lcm(*(Fraction(weight).denominator for weight in params.weights.values()))
 
 
-def _build_rows(results: RankingInput) -> list[RankedRow]:
-    """Return a row without a rank for every player, in the order of `results.names`."""
-    divisor, min_games = _find_divisor(results.params), results.params.min_games
+def _build_rows(inputs: RankingInput) -> list[RankedRow]:
+    """Return a row without a rank for every player, in the order of `inputs.names`."""
+    divisor, min_games = _find_divisor(inputs.params), inputs.params.min_games
     return [
         RankedRow(
             rank=None,
             player=name,
             points=total.points,
             games=games,
-            qualified=games >= min_games and name not in results.excluded,
+            qualified=games >= min_games and name not in inputs.excluded,
             divisor=divisor,
         )
-        for name, total, games in zip(results.names, _compute_totals(results), results.games, strict=True)
+        for name, total, games in zip(inputs.names, _compute_totals(inputs), inputs.games, strict=True)
     ]
 
 
-def _compute_totals(results: RankingInput) -> list[Total]:
+def _compute_totals(inputs: RankingInput) -> list[Total]:
     """Return the total of every player."""
-    params, divisor = results.params, _find_divisor(results.params)
+    params, divisor = inputs.params, _find_divisor(inputs.params)
     weights = {int(number) - 1: int(Fraction(weight) * divisor) for number, weight in params.weights.items()}
-    part_of, played = _assign_parts(results), [dict[int, list[Result]]() for _ in results.names]
-    adjusted = [points * divisor for points in results.points]
-    for game in range(len(results.offsets) - 1):
+    part_of, played = _assign_parts(inputs), [dict[int, list[Result]]() for _ in inputs.names]
+    adjusted = [points * divisor for points in inputs.points]
+    for game in range(len(inputs.offsets) - 1):
         weight = weights.get(game, divisor)
-        for slot in range(results.offsets[game], results.offsets[game + 1]):
-            player, change = results.players[slot], results.changes[slot]
+        for slot in range(inputs.offsets[game], inputs.offsets[game + 1]):
+            player, change = inputs.players[slot], inputs.changes[slot]
             adjusted[player] -= change * divisor
             played[player].setdefault(part_of[game], []).append(Result(game, change * weight))
     limits = [None if part.best == "all" else part.best for part in params.parts] or [None]
@@ -162,9 +162,9 @@ def _compute_totals(results: RankingInput) -> list[Total]:
     return totals
 
 
-def _assign_parts(results: RankingInput) -> list[int]:
+def _assign_parts(inputs: RankingInput) -> list[int]:
     """Return the index of the part of the season to which each game belongs."""
-    games, parts = len(results.offsets) - 1, results.params.parts
+    games, parts = len(inputs.offsets) - 1, inputs.params.parts
     part_of: list[int] = []
     for number, part in enumerate(parts[:-1]):
         part_of += [number] * part.rounds
@@ -174,24 +174,24 @@ def _assign_parts(results: RankingInput) -> list[int]:
 Key = tuple[Any, ...]
 
 
-def _break_ties(results: RankingInput, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
+def _break_ties(inputs: RankingInput, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
     """Return the sort keys of the qualified players (the lowest is best) before any tie-break and after each one.
 
     A tie-break compares only players who are still tied after the previous tie-breaks.
     """
     steps: list[dict[int, Key]] = [{player: (-row.points,) for player, row in enumerate(rows) if row.qualified}]
-    for name in results.params.tie_breaks:
+    for name in inputs.params.tie_breaks:
         keys = steps[-1]
         sizes = Counter(keys.values())
         tied = {player: key for player, key in keys.items() if sizes[key] > 1}
-        values = TIE_BREAKS[name](results, tied) if tied else {}
+        values = TIE_BREAKS[name](inputs, tied) if tied else {}
         steps.append({player: (*key, values[player]) if player in tied else key for player, key in keys.items()})
     return steps
 
 
-def _compare_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_places(inputs: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     """Return the negated numbers of each tied player's first places, second places, and so on."""
-    places_by_player = _list_places(results, tied)
+    places_by_player = _list_places(inputs, tied)
     last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
     values = {}
     for player, places in places_by_player.items():
@@ -200,9 +200,9 @@ def _compare_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int,
     return values
 
 
-def _compare_first_rounds(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_first_rounds(inputs: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     """Return the round in which each tied player first reached the first place, the second place, and so on."""
-    places_by_player = _list_places(results, tied)
+    places_by_player = _list_places(inputs, tied)
     last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
     values = {}
     for player, places in places_by_player.items():
@@ -213,34 +213,34 @@ def _compare_first_rounds(results: RankingInput, tied: Mapping[int, Key]) -> dic
     return values
 
 
-def _list_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
+def _list_places(inputs: RankingInput, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
     """Return (place, game) of each tied player's places that count, in the order of the games."""
-    counted = results.params.places_counted
+    counted = inputs.params.places_counted
     worst_place = NEVER if counted == "all" else counted
     places_by_player: dict[int, list[tuple[int, int]]] = {player: [] for player in tied}
-    for game in range(len(results.offsets) - 1):
-        for slot in range(results.offsets[game], results.offsets[game + 1]):
-            if (player := results.players[slot]) in tied:
-                places = (results.places[slot], *results.more_places.get(slot, ()))
+    for game in range(len(inputs.offsets) - 1):
+        for slot in range(inputs.offsets[game], inputs.offsets[game + 1]):
+            if (player := inputs.players[slot]) in tied:
+                places = (inputs.places[slot], *inputs.more_places.get(slot, ()))
                 places_by_player[player] += [(place, game) for place in places if 1 <= place <= worst_place]
     return places_by_player
 
 
-def _compare_wins(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
-    wins = count_wins(results)
+def _compare_wins(inputs: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
+    wins = count_wins(inputs)
     return {player: (-wins[player],) for player in tied}
 
 
-def _compare_meetings(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
-    scores = compare_tied(results, tied)
+def _compare_meetings(inputs: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
+    scores = compare_tied(inputs, tied)
     return {player: (-scores[player],) for player in tied}
 
 
-def _compare_last_places(results: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_last_places(inputs: RankingInput, tied: Mapping[int, Key]) -> dict[int, Key]:
     places = dict.fromkeys(tied, NEVER)
-    for slot in range(results.offsets[-2], results.offsets[-1]) if len(results.offsets) > 1 else ():
-        if results.players[slot] in places and results.places[slot]:
-            places[results.players[slot]] = results.places[slot]
+    for slot in range(inputs.offsets[-2], inputs.offsets[-1]) if len(inputs.offsets) > 1 else ():
+        if inputs.players[slot] in places and inputs.places[slot]:
+            places[inputs.players[slot]] = inputs.places[slot]
     return {player: (place,) for player, place in places.items()}
 
 
@@ -253,16 +253,16 @@ TIE_BREAKS: dict[str, Callable[[RankingInput, Mapping[int, Key]], dict[int, Key]
 }
 
 
-def _explain_tie(results: RankingInput, player: int) -> list[ExplainedLine]:
+def _explain_tie(inputs: RankingInput, player: int) -> list[ExplainedLine]:
     """Describe each tie-break that was needed, with the values of the player and of the tied rivals."""
     lines = []
-    steps = _break_ties(results, _build_rows(results))
-    for name, before, after in zip(results.params.tie_breaks, steps, steps[1:], strict=False):
+    steps = _break_ties(inputs, _build_rows(inputs))
+    for name, before, after in zip(inputs.params.tie_breaks, steps, steps[1:], strict=False):
         tied = [rival for rival, key in before.items() if player in before and key == before[player]]
         if len(tied) < 2:
             break
         rivals = "; ".join(
-            f"{results.names[rival]} {_describe_value(name, after[rival][-1])}" for rival in tied if rival != player
+            f"{inputs.names[rival]} {_describe_value(name, after[rival][-1])}" for rival in tied if rival != player
         )
         detail = f"{name}: {_describe_value(name, after[player][-1])}; {rivals}"
         lines.append(ExplainedLine("tie-break", None, detail, ("tie_breaks",)))

@@ -12,27 +12,27 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
 
-def rank(results: RankingInput) -> list[RankedRow]:
+def rank(inputs: RankingInput) -> list[RankedRow]:
     """Return a row for every player, most points first."""
-    params = results.params
-    totals = _sum_points(results)
+    params = inputs.params
+    totals = _sum_points(inputs)
     rows = [
         RankedRow(rank=None, player=name, points=total, games=games, qualified=games >= params.min_games)
-        for name, total, games in zip(results.names, totals, results.games, strict=True)
+        for name, total, games in zip(inputs.names, totals, inputs.games, strict=True)
     ]
     if params.tie_break == "none":
         return rank_rows(rows, key=lambda row: -row.points)
-    tie_values = _break_ties(results, rows)
+    tie_values = _break_ties(inputs, rows)
     return rank_rows(rows, key=lambda row: (-row.points, -tie_values[row.player]))
 
 
-def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
+def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum of the games that count and of adjustments, and the tie-break."""
-    player = results.names.index(name)
-    games, best = results.games[player], results.params.best_of
-    description = f"of the best {best} of {games} games" if find_left_out(results, player) else "of all games"
-    adjusted = results.points[player] != sum(change for _, change in results.list_changes(player))
-    total = ExactNumber(_sum_points(results)[player], results.scale)
+    player = inputs.names.index(name)
+    games, best = inputs.games[player], inputs.params.best_of
+    description = f"of the best {best} of {games} games" if find_left_out(inputs, player) else "of all games"
+    adjusted = inputs.points[player] != sum(change for _, change in inputs.list_changes(player))
+    total = ExactNumber(_sum_points(inputs)[player], inputs.scale)
     return [
         ExplainedLine(
             "sum",
@@ -40,50 +40,50 @@ def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
             f"{description}, with adjustments" if adjusted else description,
             ("best_of",) if games > 1 else (),
         ),
-        *_explain_tie(results, name),
-        *explain_too_few(games, results.params.min_games),
+        *_explain_tie(inputs, name),
+        *explain_too_few(games, inputs.params.min_games),
     ]
 
 
-def _explain_tie(results: RankingInput, name: str) -> list[ExplainedLine]:
+def _explain_tie(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the tie-break between a player and others with the same sum, if there was one."""
-    if results.params.tie_break == "none":
+    if inputs.params.tie_break == "none":
         return []
-    rows = {row.player: row for row in rank(results) if row.qualified}
+    rows = {row.player: row for row in rank(inputs) if row.qualified}
     tied = [row for row in rows.values() if name in rows and row.points == rows[name].points]
     if len(tied) < 2:
         return []
-    tie_values = _break_ties(results, tied)
+    tie_values = _break_ties(inputs, tied)
     rivals = ", ".join(f"{row.player} {tie_values[row.player]}" for row in tied if row.player != name)
-    return [ExplainedLine("tie-break", ExactNumber(tie_values[name]), f"{results.params.tie_break}; {rivals}")]
+    return [ExplainedLine("tie-break", ExactNumber(tie_values[name]), f"{inputs.params.tie_break}; {rivals}")]
 
 
-def find_left_out(results: RankingInput, player: int) -> set[int]:
+def find_left_out(inputs: RankingInput, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
-    if results.params.best_of == "all":
+    if inputs.params.best_of == "all":
         return set()
-    games_by_change = sorted(results.list_changes(player), key=lambda game_and_change: -game_and_change[1])
-    return {game for game, _ in games_by_change[results.params.best_of :]}
+    games_by_change = sorted(inputs.list_changes(player), key=lambda game_and_change: -game_and_change[1])
+    return {game for game, _ in games_by_change[inputs.params.best_of :]}
 
 
-def _sum_points(results: RankingInput) -> Sequence[int]:
+def _sum_points(inputs: RankingInput) -> Sequence[int]:
     """Return the points of every player; with `best_of` = N, the sum of the player's N best games and adjustments."""
-    if results.params.best_of == "all":
-        return results.points
-    changes: list[list[int]] = [[] for _ in results.names]
-    for slot, player in enumerate(results.players):
-        changes[player].append(results.changes[slot])
+    if inputs.params.best_of == "all":
+        return inputs.points
+    changes: list[list[int]] = [[] for _ in inputs.names]
+    for slot, player in enumerate(inputs.players):
+        changes[player].append(inputs.changes[slot])
     totals = []
     for player, player_changes in enumerate(changes):
-        unused = sorted(player_changes, reverse=True)[results.params.best_of :]
-        totals.append(results.points[player] - sum(unused))
+        unused = sorted(player_changes, reverse=True)[inputs.params.best_of :]
+        totals.append(inputs.points[player] - sum(unused))
     return totals
 
 
-def _break_ties(results: RankingInput, rows: Sequence[RankedRow]) -> dict[str, int]:
+def _break_ties(inputs: RankingInput, rows: Sequence[RankedRow]) -> dict[str, int]:
     """Return the tie-break value of every player; a larger value is better."""
-    if results.params.tie_break == "more wins":
-        return dict(zip(results.names, count_wins(results), strict=True))
-    index_by_name = {name: player for player, name in enumerate(results.names)}
+    if inputs.params.tie_break == "more wins":
+        return dict(zip(inputs.names, count_wins(inputs), strict=True))
+    index_by_name = {name: player for player, name in enumerate(inputs.names)}
     tied = {index_by_name[row.player]: row.points for row in rows if row.qualified}
-    return dict(zip(results.names, compare_tied(results, tied), strict=True))
+    return dict(zip(inputs.names, compare_tied(inputs, tied), strict=True))

@@ -10,11 +10,11 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, explain_too_few, rank_rows
 
 
-def rank(results: RankingInput) -> list[RankedRow]:
+def rank(inputs: RankingInput) -> list[RankedRow]:
     """Return a row for every player with a counted game in the period."""
-    params = results.params
+    params = inputs.params
     rows = []
-    for name, points, games in zip(results.names, results.points, results.games, strict=True):
+    for name, points, games in zip(inputs.names, inputs.points, inputs.games, strict=True):
         divisor = max(games, 1) if params.score == "mean" else 1
         rows.append(
             RankedRow(
@@ -34,24 +34,24 @@ def rank(results: RankingInput) -> list[RankedRow]:
     sizes: dict[int | None, int] = {}
     for row in rows_by_rank:
         sizes[row.rank] = sizes.get(row.rank, 0) + 1
-    return [row._replace(gold=_compute_gold(results, row.rank, sizes[row.rank])) for row in rows_by_rank]
+    return [row._replace(gold=_compute_gold(inputs, row.rank, sizes[row.rank])) for row in rows_by_rank]
 
 
-def _compute_gold(results: RankingInput, place: int | None, tied: int) -> int:
+def _compute_gold(inputs: RankingInput, place: int | None, tied: int) -> int:
     """Return the gold of one of `tied` players who share a place."""
-    gold = results.params.gold
+    gold = inputs.params.gold
     if place is None:
         return 0
-    if results.params.gold_ties == "pool":
+    if inputs.params.gold_ties == "pool":
         return int(sum(gold[place - 1 : place - 1 + tied]) // tied)
     return int(gold[place - 1]) if place <= len(gold) else 0
 
 
-def explain(results: RankingInput, name: str) -> list[ExplainedLine]:
+def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     """Explain the sum of the games' points, the score, and how many more games a rank needs."""
-    player = results.names.index(name)
-    params, games = results.params, results.games[player]
-    total = ExactNumber(results.points[player], results.scale)
+    player = inputs.names.index(name)
+    params, games = inputs.params, inputs.games[player]
+    total = ExactNumber(inputs.points[player], inputs.scale)
     lines = [ExplainedLine("sum", total, f"the points of {games} game{'s' * (games != 1)}", ("points",))]
     if params.score == "mean":
         lines.append(ExplainedLine("mean", total / max(games, 1), f"{total} divided by {games}", ("score",)))

@@ -6,23 +6,23 @@ from typing import Any
 from ratings_ledger.projections.lists.contract import RankingInput
 
 
-def count_wins(results: RankingInput) -> list[int]:
+def count_wins(inputs: RankingInput) -> list[int]:
     """Count for every player the games in which no player got more points, and at least one got fewer."""
-    wins = [0] * len(results.names)
-    for participants in _list_games(results):
+    wins = [0] * len(inputs.names)
+    for participants in _list_games(inputs):
         best, worst = max(change for _, change in participants), min(change for _, change in participants)
         for player, change in participants:
             wins[player] += change == best > worst
     return wins
 
 
-def compare_tied(results: RankingInput, tied: Mapping[int, Any]) -> list[int]:
+def compare_tied(inputs: RankingInput, tied: Mapping[int, Any]) -> list[int]:
     """Return the number of wins over rivals minus the number of losses to rivals, for every player.
 
     A rival is a player with an equal value in `tied`. A player beats a rival in a game by getting more points from it.
     """
-    scores = [0] * len(results.names)
-    for participants in _list_games(results):
+    scores = [0] * len(inputs.names)
+    for participants in _list_games(inputs):
         for player, change in participants:
             scores[player] += sum(
                 (change > rival_change) - (change < rival_change)
@@ -32,8 +32,8 @@ def compare_tied(results: RankingInput, tied: Mapping[int, Any]) -> list[int]:
     return scores
 
 
-def _list_games(results: RankingInput) -> list[list[tuple[int, int]]]:
+def _list_games(inputs: RankingInput) -> list[list[tuple[int, int]]]:
     """Return each game as a list of (player, change of points)."""
-    participants = list(zip(results.players, results.changes, strict=True))
-    offsets = results.offsets
+    participants = list(zip(inputs.players, inputs.changes, strict=True))
+    offsets = inputs.offsets
     return [participants[offsets[game] : offsets[game + 1]] for game in range(len(offsets) - 1)]

@@ -10,7 +10,7 @@ from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.lists.contract import RankedRow, RankingInput
 
 
-def build_results(
+def build_ranking_input(
     params: Any,
     *games: str,
     adjusted: Mapping[str, int] | None = None,
@@ -53,21 +53,21 @@ def build_year(places: Mapping[str, str], excluded: Mapping[str, str] | None = N
                 standing = RankedRow(int(place), name, 60 - int(place), 7, True)
                 months.setdefault(f"2010-{number:02d}", {})[name] = standing
     bound = load_built_in_rule("annual-places/1").params(of="catan-monthly", **params)
-    return build_results(bound, excluded=excluded)._replace(
+    return build_ranking_input(bound, excluded=excluded)._replace(
         names=list(places), points=[0] * len(places), games=[0] * len(places), months=months
     )
 
 
-def rank(kind: str, results: RankingInput) -> Sequence[RankedRow]:
+def rank(kind: str, inputs: RankingInput) -> Sequence[RankedRow]:
     """Return the rows of a list of this kind."""
-    return LISTS[kind].rank(results)
+    return LISTS[kind].rank(inputs)
 
 
-def explain(kind: str, results: RankingInput, name: str) -> list[tuple[Any, ...]]:
+def explain(kind: str, inputs: RankingInput, name: str) -> list[tuple[Any, ...]]:
     """Return the lines of the explanation of a player's row: (term, amount, detail)."""
-    return [line[:3] for line in LISTS[kind].explain(results, name)]
+    return [line[:3] for line in LISTS[kind].explain(inputs, name)]
 
 
-def find_left_out(kind: str, results: RankingInput, player: int) -> set[int]:
+def find_left_out(kind: str, inputs: RankingInput, player: int) -> set[int]:
     """Return the games that do not count for a player of a list of this kind."""
-    return LISTS[kind].find_left_out(results, player)
+    return LISTS[kind].find_left_out(inputs, player)

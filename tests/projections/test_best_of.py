@@ -9,7 +9,7 @@ from math import lcm
 
 import pytest
 from pydantic import ValidationError
-from ranked_lists import build_results, explain, find_left_out, rank
+from ranked_lists import build_ranking_input, explain, find_left_out, rank
 
 from ratings_ledger.rules import BestOfParams
 
@@ -29,12 +29,12 @@ GAMES = ["anna 9:1 ben 6:2", "anna 9:1 ben 6:2", "ben 9:1 anna 6:2", "ben 9:1 an
 
 def test_all_results_count_without_parts():
     """Without parts a season is the sum of all results."""
-    assert list_table(build_results(build_params(), *GAMES)) == [(1, "anna", 34), (2, "ben", 30)]
+    assert list_table(build_ranking_input(build_params(), *GAMES)) == [(1, "anna", 34), (2, "ben", 30)]
 
 
 def test_parts_count_their_best_results():
     """In every part only a player's best results count."""
-    season = build_results(build_params(parts=[{"rounds": 3, "best": 2}, {"rounds": 2, "best": 1}]), *GAMES)
+    season = build_ranking_input(build_params(parts=[{"rounds": 3, "best": 2}, {"rounds": 2, "best": 1}]), *GAMES)
 
     assert list_table(season) == [(1, "anna", 27), (2, "ben", 24)]
     assert [find_left_out("best-of", season, player) for player in (0, 1)] == [{2, 3}, {1, 4}]
@@ -42,7 +42,7 @@ def test_parts_count_their_best_results():
 
 def test_last_part_takes_the_rest():
     """The last part has all remaining games, so that no result is lost."""
-    by_size = build_results(build_params(parts=[{"rounds": 1, "best": 1}, {"rounds": 1, "best": 2}]), *GAMES)
+    by_size = build_ranking_input(build_params(parts=[{"rounds": 1, "best": 1}, {"rounds": 1, "best": 2}]), *GAMES)
 
     assert list_table(by_size) == [(1, "anna", 27), (2, "ben", 24)]
     assert list_table(by_size._replace(params=build_params(parts=[{"rounds": 1}, {"best": 2}]))) == list_table(by_size)
@@ -50,15 +50,15 @@ def test_last_part_takes_the_rest():
 
 def test_unfinished_part_counts_what_there_is():
     """In an unfinished part, the best of the results so far count."""
-    season = build_results(build_params(parts=[{"rounds": 6, "best": 5}, {"rounds": 5, "best": 4}]), *GAMES[:2])
+    season = build_ranking_input(build_params(parts=[{"rounds": 6, "best": 5}, {"rounds": 5, "best": 4}]), *GAMES[:2])
 
     assert list_table(season) == [(1, "anna", 18), (2, "ben", 12)]
 
 
 def test_weights_apply_before_the_best_are_chosen():
     """The weight of a round multiplies its points before the best results are chosen; fractions stay exact."""
-    double = build_results(build_params(parts=[{"best": 1}], weights={"3": 2}), *GAMES)
-    thirds = build_results(build_params(weights={"1": "1/3", "2": "1/2"}), *GAMES)
+    double = build_ranking_input(build_params(parts=[{"best": 1}], weights={"3": 2}), *GAMES)
+    thirds = build_ranking_input(build_params(weights={"1": "1/3", "2": "1/2"}), *GAMES)
 
     assert list_table(double) == [(1, "ben", 18), (2, "anna", 12)]
     assert list_table(thirds) == [(1, "anna", Fraction(47, 2)), (2, "ben", 23)]
@@ -66,7 +66,7 @@ def test_weights_apply_before_the_best_are_chosen():
 
 def test_adjustments_count_besides():
     """An adjustment is no result; it counts in addition to the best results."""
-    season = build_results(build_params(parts=[{"best": 1}]), *GAMES, adjusted={"ben": -3})
+    season = build_ranking_input(build_params(parts=[{"best": 1}]), *GAMES, adjusted={"ben": -3})
 
     assert list_table(season) == [(1, "anna", 9), (2, "ben", 6)]
     assert explain("best-of", season, "ben") == [
@@ -96,7 +96,7 @@ TIES = {
 @pytest.mark.parametrize(("chain", "games", "ranks"), TIES.values(), ids=TIES)
 def test_tie_breaks_decide_in_order(chain, games, ranks):
     """The chain of tie-breaks orders equal points, or the rank is shared."""
-    rows = list_table(build_results(build_params(tie_breaks=chain), *games))
+    rows = list_table(build_ranking_input(build_params(tie_breaks=chain), *games))
 
     assert [rank for rank, *_ in sorted(rows, key=lambda row: row[1])] == ranks
 
@@ -105,17 +105,17 @@ def test_places_counted_ends_the_count():
     """Places beyond `places_counted` break no tie."""
     games = ["anna 6:1 ben 0:7", "ben 6:1 anna 0:8"]
 
-    assert [row[:2] for row in list_table(build_results(build_params(tie_breaks=["places"]), *games))] == [
+    assert [row[:2] for row in list_table(build_ranking_input(build_params(tie_breaks=["places"]), *games))] == [
         (1, "ben"),
         (2, "anna"),
     ]
     counted = build_params(tie_breaks=["places"], places_counted=6)
-    assert [row[:2] for row in list_table(build_results(counted, *games))] == [(1, "anna"), (1, "ben")]
+    assert [row[:2] for row in list_table(build_ranking_input(counted, *games))] == [(1, "anna"), (1, "ben")]
 
 
 def test_unranked_player_keeps_points():
     """An unranked player keeps the points and comes last, and the players below move up."""
-    season = build_results(build_params(), *GAMES, excluded={"anna": "excluded by the stewards"})
+    season = build_ranking_input(build_params(), *GAMES, excluded={"anna": "excluded by the stewards"})
 
     assert list_table(season) == [(1, "ben", 30), (None, "anna", 34)]
     assert explain("best-of", season, "anna")[-1] == ("no rank", None, "excluded by the stewards")
@@ -126,7 +126,7 @@ def test_explanation_has_parts_and_tie_breaks():
     parts = [{"rounds": 2, "best": 1}, {"rounds": 2, "best": "all"}]
     chain = {"tie_breaks": ["places", "first"], "weights": {"2": 2}}
     games = ["anna 9:1 ben 3:2", "anna 1:2 ben 3:1", "anna 1:2 ben 4:1", "ben 1:2 anna 1:1"]
-    season = build_results(build_params(parts=parts, **chain), *games)
+    season = build_ranking_input(build_params(parts=parts, **chain), *games)
 
     assert list_table(season) == [(1, "anna", 11), (2, "ben", 11)]
     assert explain("best-of", season, "ben") == [
@@ -247,7 +247,7 @@ def test_random_seasons_match_brute_force():
         parts = [(chance.randint(1, 4), chance.choice(["all", 1, 2, 3])) for _ in range(chance.randint(1, 3))]
         weights = {str(chance.randint(1, 7)): chance.choice([2, 3, "1/2", "2/3"]) for _ in range(chance.randint(0, 2))}
         chain = chance.sample(breaks, chance.randint(0, 4))
-        season = build_results(
+        season = build_ranking_input(
             build_params(parts=[{"rounds": n, "best": best} for n, best in parts], weights=weights, tie_breaks=chain),
             *texts,
         )

@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import partial
 
 import pytest
-from ranked_lists import build_results, build_year, explain, rank
+from ranked_lists import build_ranking_input, build_year, explain, rank
 
 from ratings_ledger.rules import Params, PeriodParams, TableParams
 
@@ -16,12 +16,12 @@ def list_ranks(kind, results):
 
 def list_table(params, *games, **more):
     """Return (rank, player, points) of every row of a league's table."""
-    return [(row.rank, row.player, row.points) for row in rank("table", build_results(params, *games, **more))]
+    return [(row.rank, row.player, row.points) for row in rank("table", build_ranking_input(params, *games, **more))]
 
 
 def test_equal_points_share_a_rank():
     """Running points are ranked from highest to lowest, and equal points share a rank."""
-    results = build_results(Params(), "zoe 5 anna 5 ben 7", "cleo -3")
+    results = build_ranking_input(Params(), "zoe 5 anna 5 ben 7", "cleo -3")
 
     assert list_ranks("points", results) == [(1, "ben"), (2, "anna"), (2, "zoe"), (4, "cleo")]
     assert explain("points", results, "cleo") == [("points", -3, "after all games and adjustments")]
@@ -35,9 +35,9 @@ def test_too_few_games_means_no_rank():
     games = ["anna 9 ben 1", "ben 3 cleo 3", "cleo 1 ben 0", "dora 12"]
 
     expected = [(1, "ben"), (1, "cleo"), (None, "dora"), (None, "anna")]
-    assert list_ranks("points", build_results(Params(min_games=2), *games)) == expected
-    assert list_ranks("table", build_results(TableParams(min_games=2), *games)) == expected
-    assert [row.qualified for row in rank("table", build_results(TableParams(min_games=2), *games))] == [
+    assert list_ranks("points", build_ranking_input(Params(min_games=2), *games)) == expected
+    assert list_ranks("table", build_ranking_input(TableParams(min_games=2), *games)) == expected
+    assert [row.qualified for row in rank("table", build_ranking_input(TableParams(min_games=2), *games))] == [
         True,
         True,
         False,
@@ -71,7 +71,7 @@ def test_best_of_counts_the_best_games(best_of, rows):
 def test_adjustment_counts_beside_best_games():
     """An adjustment counts in addition to the best games."""
     params = TableParams(best_of=1)
-    results = build_results(params, *LEAGUE, adjusted={"cleo": 4})
+    results = build_ranking_input(params, *LEAGUE, adjusted={"cleo": 4})
 
     assert list_table(params, *LEAGUE, adjusted={"cleo": 4}) == [(1, "cleo", 7), (2, "anna", 6), (2, "ben", 6)]
     assert explain("table", results, "cleo") == [
@@ -81,7 +81,7 @@ def test_adjustment_counts_beside_best_games():
 
 def test_scaled_sum_is_exact():
     """The explanation of a table with a scale gives the exact sum."""
-    results = build_results(TableParams(), "anna 5600 ben 0", scale=840)
+    results = build_ranking_input(TableParams(), "anna 5600 ben 0", scale=840)
 
     assert explain("table", results, "anna") == [("sum", Fraction(20, 3), "of all games")]
 
@@ -131,7 +131,7 @@ TIES = {
 @pytest.mark.parametrize(("tie_break", "games", "rows"), TIES.values(), ids=TIES)
 def test_tie_break_decides_equal_points(tie_break, games, rows):
     """The tie-break decides between equal points; if it cannot, the rank is shared."""
-    assert list_ranks("table", build_results(TableParams(tie_break=tie_break), *games)) == rows
+    assert list_ranks("table", build_ranking_input(TableParams(tie_break=tie_break), *games)) == rows
 
 
 def test_unqualified_opponent_breaks_no_tie():
@@ -141,7 +141,7 @@ def test_unqualified_opponent_breaks_no_tie():
     """
     params = TableParams(tie_break="head-to-head", min_games=2)
     games = ["anna 3 cleo 0", "anna 0 dora 0", "ben 3 dora 0", "ben 0 dora 0"]
-    results = build_results(params, *games, adjusted={"cleo": 3})
+    results = build_ranking_input(params, *games, adjusted={"cleo": 3})
 
     assert list_ranks("table", results) == [(1, "anna"), (1, "ben"), (3, "dora"), (None, "cleo")]
 
@@ -151,7 +151,7 @@ MONTH_PARAMS = {"score": "mean", "min_games": 2}
 
 def list_month(*games, scale=1, **params):
     """Return (rank, player, exact score, gold) of every row of a month."""
-    results = build_results(PeriodParams(**(MONTH_PARAMS | params)), *games, scale=scale)
+    results = build_ranking_input(PeriodParams(**(MONTH_PARAMS | params)), *games, scale=scale)
     return [(row.rank, row.player, str(row.exact_points(scale)), row.gold) for row in rank("period", results)]
 
 
@@ -208,7 +208,7 @@ def test_unplaced_player_takes_no_gold():
 
 def test_month_explains_sum_and_mean():
     """The explanation of a month gives the sum, the mean and how many games are missing."""
-    results = build_results(PeriodParams(min_games=7), *["anna 90 ben 60"] * 6, "anna 60", scale=60)
+    results = build_ranking_input(PeriodParams(min_games=7), *["anna 90 ben 60"] * 6, "anna 60", scale=60)
     explain_month = partial(explain, "period")
 
     assert explain_month(results, "anna") == [
