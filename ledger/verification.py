@@ -34,7 +34,7 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, find_misfits
 
 PAGE_EVENTS = 1_000
-# one process checks at least this many events; several processes check a longer log
+# a log of at most this many events is checked by one process; a longer one is divided among several
 PART_EVENTS = 20_000
 _TEXT_COLUMNS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
 _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
@@ -42,7 +42,7 @@ CONTRADICTION = "the event contradicts earlier events"
 
 
 class Finding(NamedTuple):
-    """A defect of the log: a code, the position if it is known, and the message."""
+    """A defect found in the log or in data computed from it: its code, its position if known, and a message."""
 
     code: str
     position: int | None
@@ -92,7 +92,7 @@ def verify_log(
 ) -> Generator[Finding, None, VerifiedCounts]:
     """Yield all findings about the log up to the head at the start; return the numbers of checked items.
 
-    Raises errors that prevent a check, such as a lost connection, a lock or a missing right.
+    Raises errors that prevent a check, such as a lost connection, a lock or a missing permission.
 
     Args:
         ledger: The opened ledger.
@@ -340,7 +340,7 @@ def _iterate_rows(
 
 
 def _to_stored_bytes(row: Any) -> dict[str, Any]:
-    """Return the values of a row by column, with texts and blobs as bytes, so that all stores give the same."""
+    """Return the values of a row by column, with texts and blobs as bytes, so that they are the same for all stores."""
     values = dict(zip(EventRow._fields, row, strict=True))
     for name, value in values.items():
         if isinstance(value, memoryview) or (name in _TEXT_COLUMNS and isinstance(value, str)):
@@ -358,7 +358,7 @@ def _find_last_position(ledger: Ledger, connection: Connection) -> int:
 
 
 def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Yield a finding for each correction, void or reinstatement that contradicts earlier revisions."""
+    """Yield a finding for each revision whose `supersedes` contradicts earlier events."""
     query = text(
         f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) AND position > :after "
         "ORDER BY position"
@@ -382,7 +382,7 @@ def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iter
 
 
 def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Yield a finding for each rename that closes a circle, or renames an id twice."""
+    """Yield a finding for each rename that closes a cycle or renames an id twice."""
     renames = Renames()
     query = (
         f"SELECT {', '.join(EventRow._fields)} FROM events "
@@ -397,7 +397,7 @@ def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
             continue  # `_walk_log` reports the unreadable event
 
 
-def verify_order(
+def find_contradictions(
     connection: Connection, ladders: LadderChecksAt, reported: Container[int | None] = ()
 ) -> Generator[Finding, None, None]:
     """Yield a finding for each event that contradicts earlier events, except at `reported` positions.
@@ -410,7 +410,7 @@ def verify_order(
 
 
 def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Yield findings about `supersedes`, about renames, and about values that a missing unique index lets repeat."""
+    """Yield findings about `supersedes`, renames, and duplicates, which exist only if a unique index was missing."""
 
     def select_repeated(column: str, condition: str) -> str:
         new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)

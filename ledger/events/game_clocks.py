@@ -109,5 +109,5 @@ CLOCK_TYPES: dict[str, type[ClockEvent]] = {
     "clock.player_left": ClockPlayerEvent,
     "clock.stopped": ClockEvent,
 }
-# the types of events that each change a timer, so that two equal events in one millisecond would both count
-COUNTED_CLOCK_TYPES = frozenset({"clock.offered", "clock.decided", "clock.auction_started"})
+# the events that change a timer; a repeated one in the same millisecond would change it twice
+TIMER_CHANGING_TYPES = frozenset({"clock.offered", "clock.decided", "clock.auction_started"})

@@ -1,8 +1,8 @@
-"""Handle forfeits: games that were decided without play, because one side or both did not come.
+"""Handle forfeits: games that were decided without play, because one or both sides did not show up.
 
 The readers of all formats store a forfeit in the game's `extra.forfeit`, in the order of the participants: only the
-first came (+:-), only the second came (-:+), or neither did (-:-). Such games are recorded and shown, but no ladder
-counts them unless the import has `--forfeits rated`. A double forfeit (-:-) has no winner and is never rated.
+first showed up (+:-), only the second showed up (-:+), or neither did (-:-). Such games are recorded and shown, but no
+ladder counts them unless the import has `--forfeits rated`. A double forfeit (-:-) has no winner and is never rated.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from ratings_ledger.ledger.validation.repeated_games import SETS
 FORFEIT = "forfeit"
 UNRATED, RATED = "unrated", "rated"
 FORFEIT_CHOICES = (UNRATED, RATED)
-FIRST_CAME, SECOND_CAME, NEITHER_CAME = "+:-", "-:+", "-:-"
+FIRST_PRESENT, SECOND_PRESENT, NEITHER_PRESENT = "+:-", "-:+", "-:-"
 LISTED_LINES_MAX = 5
 # the places of both sides, by the kind of forfeit
-PLACES = {FIRST_CAME: (1, 2), SECOND_CAME: (2, 1), NEITHER_CAME: (1, 1)}
+PLACES = {FIRST_PRESENT: (1, 2), SECOND_PRESENT: (2, 1), NEITHER_PRESENT: (1, 1)}
 
 
 def mark_forfeit(event: Any, forfeits: str | None) -> bool:
@@ -31,7 +31,7 @@ def mark_forfeit(event: Any, forfeits: str | None) -> bool:
     extra = data.get("extra") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(extra, dict) or FORFEIT not in extra:
         return False
-    if forfeits != RATED or extra[FORFEIT] == NEITHER_CAME:
+    if forfeits != RATED or extra[FORFEIT] == NEITHER_PRESENT:
         data["rated"] = False
     return True
 
@@ -49,7 +49,7 @@ def describe_forfeits(number: int, forfeits: str | None, lines: Sequence[int] = 
 
 
 def format_lines(lines: Sequence[int]) -> str:
-    """Format the first line numbers.
+    """Format line numbers as text, at most `LISTED_LINES_MAX` of them.
 
     >>> format_lines([18]), format_lines([*range(2, 9)])
     ('line 18', 'lines 2, 3, 4, 5, 6, ...')
@@ -71,7 +71,7 @@ class MissingSets:
         self._number_with_sets, self._lines_without_sets = 0, list[int]()
 
     def watch(self, line: int, event: Any) -> None:
-        """Count a game of the table."""
+        """Count one game of the table, with or without sets."""
         data = event.get("data") if isinstance(event, dict) else None
         if not isinstance(data, dict):
             return

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
-from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
+from ratings_ledger.ledger.events.game_clocks import TIMER_CHANGING_TYPES
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, make_default_id, to_canonical_content
@@ -116,7 +116,7 @@ class RepeatedClockEvents:
 
     def watch(self, draft: Draft, data: dict[str, Any], file: str, line: int) -> None:
         """Compare an event with the events of its game in the same millisecond, if its type is counted."""
-        if draft.type not in COUNTED_CLOCK_TYPES:
+        if draft.type not in TIMER_CHANGING_TYPES:
             return
         at, origins = self._latest.get(data["game_id"], (-1, {}))
         if at != data["at"]:

@@ -1,4 +1,4 @@
-"""Read adjustments from a table, and compute the points to add from the total that a player should have."""
+"""Read adjustments from a table. Where a row states the total that a player should have, compute the points to add."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ratings_ledger.projections.replay.replay import find_starting_points
 from ratings_ledger.projections.rulesets.versions import in_force, oldest
 from ratings_ledger.projections.snapshot import Snapshot
 
-# the columns of a table of adjustments, and those with numbers, of which each row has one
+# the columns of a table of adjustments; each row has exactly one of `NUMBERS`
 COLUMNS = ("player", "points", "to", "reason", "at")
 NUMBERS = ("points", "to")
 
@@ -41,7 +41,7 @@ def read_rows(
 
     Args:
         file: the name of the table.
-        defaults: an adjustment with the reason and the time of rows that lack them.
+        defaults: an adjustment whose reason and time apply to rows that have none.
         parse_instant: the function that converts the text of a time to an instant.
         dates: the order of day, month and year, such as `dmy`, if the dates do not show it.
     """

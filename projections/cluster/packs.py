@@ -20,11 +20,14 @@ from ratings_ledger.projections.rulesets.versions import Version, list_games
 STREAMED_GAMES = 2_000_000
 
 
-def find_streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> tuple[str, ...] | None:
-    """Return the partition values of a pack's only ladder if it should be streamed (`stream_ladder`), else None."""
+def find_streamed_ladder(pack: Pack, versions: Sequence[Version], with_changes: bool) -> tuple[str, ...] | None:
+    """Return the partition values of a pack's only ladder if it should be streamed (`stream_ladder`), else None.
+
+    A pack whose changes are stored (`with_changes`) is never streamed.
+    """
     ruleset = versions[0].ruleset
     can_be_streamed = (
-        not changes
+        not with_changes
         and ruleset.entrant == "player"
         and ruleset.freeze == "none"
         and ruleset.period == "game"

@@ -114,7 +114,7 @@ def attribute_difference(
 
 
 class ReplayedGame(NamedTuple):
-    """A game as the rule reads it, without the points before it, and the player's change in units."""
+    """The inputs of the rule for a game, except the points before it, and the player's resulting `change` in units."""
 
     version: Version
     names: tuple[str, ...]
@@ -129,15 +129,18 @@ class ReplayedGame(NamedTuple):
         return self.version, self.names, self.columns
 
 
-class PlayerState:
-    """A ladder at one point of the path, and the player on it, under the first of their `ids` that is on the ladder."""
+class PathPoint:
+    """One point of the path: the replayed ladder, and the player's points and games on it.
+
+    The player is the first of `ids` that is on the ladder.
+    """
 
     def __init__(self, ladders: Ladders, stream: Stream, ids: Sequence[str]) -> None:
         """Replay the stream. Raises `RuleFailure`."""
         self.facts = ladders.facts
         self.stream = stream
         self.trace = replay(stream)
-        # the same trace for versions that are unknown in this state, by their names
+        # copies of the trace whose entry states include a version that this point lacks, by the version's name
         self._traces: dict[str, Trace] = {}
         self.ids = ids
         points = self._find_points(ladders)
@@ -217,7 +220,7 @@ class PlayerState:
         return next((int(begin) for begin, end in spans if begin <= moment[0] < end), NONE)
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
-        """Score a game with the points that players have in this state; return the change in units of `player`."""
+        """Score a game with the points that players have in this state; return `player`'s change, in units."""
         trace = self._find_trace(game.version)
         before = TracePosition(trace, *trace.count_before(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
@@ -228,7 +231,7 @@ class PlayerState:
         return scored.after[0][index] - scored.before[0][index]
 
     def _find_trace(self, version: Version) -> Trace:
-        """Return the trace; if the version is unknown in this state, let the entry states of seeds include it."""
+        """Return the trace; for a version that this point lacks, a copy with the seeded players' states under it."""
         name, versions = version.ruleset.name, self.stream.versions
         if any(known_version.ruleset.name == name for known_version in versions):
             return self.trace
@@ -242,7 +245,7 @@ class PlayerState:
         return self._traces[name]
 
 
-def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:
+def compute_own_part(old: PathPoint, new: PathPoint) -> Fraction:
     """Return the own part of the difference between two states: the change in the player's games and adjustments.
 
     Every game is scored with the points in `old`. With rating periods, the own part is the change in the periods in
@@ -263,7 +266,7 @@ def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:
 
 
 def _compute_own_periods(
-    old: PlayerState, new: PlayerState, old_changes: Mapping[int, int], new_changes: Mapping[int, int]
+    old: PathPoint, new: PathPoint, old_changes: Mapping[int, int], new_changes: Mapping[int, int]
 ) -> int:
     """Return the change, in units, in the periods in which the player's games differ."""
     before, after = ({moment: game.inputs for moment, game in state.games.items()} for state in (old, new))
@@ -294,7 +297,9 @@ class _Path:
         return Ladders(self.facts.detached_copy(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
     def _find_version(self, until: int) -> Version:
-        """Return the newest version of the ladder's ruleset; if none is published here, the first that ever was.
+        """Return the newest version of the ladder's ruleset.
+
+        If no version is published at the current coordinates, return the first that was ever published.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -323,10 +328,10 @@ class _Path:
     def _list_current_ids(self) -> list[str]:
         return [self._resolve_id(name) for name in self.ids]
 
-    def _replay(self, ladders: Ladders) -> PlayerState:
-        return PlayerState(ladders.for_ladder(self.ladder), self._load_stream(ladders), self._list_current_ids())
+    def _replay(self, ladders: Ladders) -> PathPoint:
+        return PathPoint(ladders.for_ladder(self.ladder), self._load_stream(ladders), self._list_current_ids())
 
-    def _advance(self, ladders: Ladders | None = None) -> tuple[PlayerState, PlayerState, Fraction]:
+    def _advance(self, ladders: Ladders | None = None) -> tuple[PathPoint, PathPoint, Fraction]:
         """Replay the current facts, and return the old state, the new state and the difference in points."""
         old, new = self.state, self._replay(ladders or self._build_ladders())
         self.state = new
@@ -352,7 +357,10 @@ class _Path:
         return Cause(kind, position, own, total - own)
 
     def _list_causes(self, kind: str, parts: Iterable[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
-        """Yield a cause for each (position, units). The first includes the start of a player who joins or leaves."""
+        """Yield a cause for each (position, units); the first also gets the part of `total` that the units leave out.
+
+        That part is the difference between a player's own start and `self.start`, if the player joins or leaves.
+        """
         in_log_order, scale = sorted(parts), self.state.stream.rule.scale
         unexplained = total - Fraction(sum(units for _, units in in_log_order), scale)
         for position, units in in_log_order:
@@ -387,7 +395,7 @@ class _Path:
         yield from self._close_periods()
 
     def _close_periods(self) -> Iterator[Cause]:
-        """Yield the effect of the rating periods that closed before the last event was recorded."""
+        """Yield the effect of the rating periods that the newly added records close."""
         recorded_until_before = self.facts.recorded_until
         set_recorded_until(self.facts, self.connection)
         if self.facts.recorded_until != recorded_until_before and self._versions[0].ruleset.period != "game":
@@ -472,7 +480,7 @@ class _Path:
         row = self._find_row(event)
         if row is not None:
             return row != NONE and self._has_player(row)
-        # a club has no accounts, and another id of a player does not concern it
+        # an adjustment names a club as its player; other events that name no club count as about everyone on the ladder
         is_of_club = self.has_clubs and root.type != "points.adjusted"
         players = list_clubs(root) if is_of_club else list_players(root)
         return not players or any(map(self._is_player, players))

@@ -189,8 +189,8 @@ def compare_ladders(
 ) -> Differences:
     """Return the differences of the named ladders or published lists, or of all ladders that differ.
 
-    With `predictions`, include the prediction quality of both sides. Raises `BadArgument`, `Unknown` if a requested
-    list is not published, `RulesetUnusable` for a named ladder.
+    With `predictions`, include the prediction quality of both sides. Raises `BadArgument`; `Unknown` if a requested
+    list is not published; and `RulesetUnusable` if the ruleset of a named ladder is unusable.
     """
     differences, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
     for name, *sources in _pair_ladders(loader, a, b, ladders):

@@ -18,12 +18,12 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
 from ratings_ledger.projections.replay.trace import Step
 
-# the types of events about a game that do not contain the game's data, as their records state them
-TYPES_WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
+# the member `type`, as canonical JSON, of game events that do not contain the game's data
+VOID_OR_REINSTATEMENT = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the game of each step; for a step without a game, such as an adjustment, a record without seats."""
+    """Return the game of each step; for a step without one (an adjustment), a `GameRecord` without participants."""
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games)
@@ -51,7 +51,7 @@ class LiveGames:
         game_ids = [
             from_json(record)["data"]["game_id"]
             for record in records.values()
-            if any(type_member in record for type_member in TYPES_WITHOUT_GAME)
+            if any(type_member in record for type_member in VOID_OR_REINSTATEMENT)
         ]
         events = Log(connection, until)
         live_games = (apply_revisions(events.about(f"game:{game_id}")) for game_id in game_ids)
@@ -60,7 +60,10 @@ class LiveGames:
         }
 
     def find_game(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the game after an event, which must be one of the records; None if the event is not about a game."""
+        """Return a game's data as it stands after an event; the event's record must be one of `records`.
+
+        Return None if the event is not about a game.
+        """
         if event["type"] not in GAME_EVENTS:
             return None
         data: dict[str, Any] = event["data"]

@@ -1,4 +1,4 @@
-"""Italia 2010: Diplomacy scored by centres, placement, lead, and how many powers survived.
+"""Italia 2010: Diplomacy scored by centres, placement, lead, and how many powers keep at least 3 centres.
 
     M     = per_centre * centres + placement + break or no break + participation
     final = M * (1 + TSS),  TSS = 10 % * (number of powers with at least 3 centres - 1)
@@ -7,9 +7,10 @@
 break: every other player with a centre gets 10 more. Solo, 18 centres: the winner gets the break and 170 more in M, all
 others get exactly 1. Players without a centre get exactly 1.
 
-For no break the page says "+10 %", and its example 10 points; `no_break` chooses. `flat10_pre_tss` adds points to M,
-`flat10_second_only` only for the second, `flat10_post_tss` to the final; `pct_add` adds the percentage to TSS, and
-`pct_mult` applies it to M before TSS. TSS is never below 0. The page lists 1 point per centre; its example implies 4.
+For no break, the page says "+10 %", but its example adds 10 points. The parameter `no_break` selects a reading:
+`flat10_pre_tss` adds points to M, `flat10_second_only` only for the second, `flat10_post_tss` to the final; `pct_add`
+adds the percentage to TSS, and `pct_mult` applies it to M before TSS. TSS is never below 0. The page lists 1 point per
+centre; its example implies 4.
 
 Points are counted in hundredths, and no result is finer: M is whole, and TSS is a whole percentage of it.
 
@@ -60,7 +61,9 @@ Award = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ItaliaParams(TableParams):
-    """Points. `placement` begins with first place; `tss` is a percentage, `no_break_bonus` may be one.
+    """The parameters, in points, except for percentages. `placement` begins with first place.
+
+    `tss` is a percentage, and `no_break_bonus` is one under `pct_add` and `pct_mult`.
 
     After a solo, all other players get `eliminated` points, as eliminated players do.
     """
@@ -80,7 +83,9 @@ class ItaliaParams(TableParams):
 
 
 def refuse_params(params: ItaliaParams, players_max: int) -> str | None:
-    """Return the problem with the parameters, or None. M is below 10^6 and every product below 10^14.
+    """Return the problem with the parameters, or None.
+
+    Overflow needs no check: M is below 10^6, and every product is below 10^14.
 
     M * (1 + 10 %) * (1 + TSS) in hundredths is whole if the product of both percentages is a multiple of 100.
     """
@@ -143,7 +148,7 @@ def no_break_points(i: int, columns: Columns, constants: Numbers, base: int) -> 
     return constants[BONUS] * (base if variant in (PCT_ADD, PCT_MULT) else SCALE)
 
 
-def count_survivors(i: int, columns: Columns, constants: Numbers) -> int:
+def count_strong_powers(i: int, columns: Columns, constants: Numbers) -> int:
     """Count the powers in the game of participant i that have at least `tss_centres` centres."""
     count = 0
     for place in range(POWERS):
@@ -153,7 +158,7 @@ def count_survivors(i: int, columns: Columns, constants: Numbers) -> int:
 
 def tss_points(i: int, columns: Columns, constants: Numbers, base: int, extra: int) -> int:
     """Return the points that TSS adds for participant i, in hundredths, given M and the points for no break."""
-    percentage = constants[TSS] * max(count_survivors(i, columns, constants) - 1, 0)
+    percentage = constants[TSS] * max(count_strong_powers(i, columns, constants) - 1, 0)
     if constants[VARIANT] in (PCT_ADD, POST_TSS):
         return base * percentage
     return (base * SCALE + extra) * percentage // 100
@@ -187,7 +192,7 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     base, least, each = base_points(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
     extra = no_break_points(i, columns, constants, base)
     whole = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
-    alive = count_survivors(i, columns, constants)
+    alive = count_strong_powers(i, columns, constants)
     detail = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {whole}"
     no_break_term = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
     tss_term = Term("TSS", tss_points(i, columns, constants, base, extra), detail)

@@ -1,4 +1,4 @@
-"""Read rulesets from files, TOML or JSON, and in the other forms that programs pass.
+"""Read rulesets from TOML and JSON files, and from the other forms that programs pass.
 
 Programs pass a `Ruleset`, a dictionary, TOML text, the name of a file, or that of a shipped ruleset. Problems of a file
 are reported by line and key.
@@ -38,7 +38,7 @@ class SourcedRuleset(NamedTuple):
 
 
 def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRuleset]:
-    """Return the rulesets that a caller passes. A shipped ruleset gives one for each of its versions.
+    """Return the rulesets that a caller passes. A shipped ruleset contributes one for each of its versions.
 
     Args:
         sources: the rulesets. Text that ends in `.toml` or `.json` names a file, other text with a line break or a `=`
@@ -59,7 +59,7 @@ def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRul
 
 
 def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
-    """Read one source of `read_sources`. A shipped ruleset gives one ruleset for each of its versions."""
+    """Read one source of `read_sources`. A shipped ruleset contributes one ruleset for each of its versions."""
     if isinstance(source, Ruleset):
         return [_require_valid(*read_ruleset(_dump_ruleset(source)), source.name)]
     if isinstance(source, Mapping):

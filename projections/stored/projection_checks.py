@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged
 from ratings_ledger.ledger.store.log import head, read_matching_records
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_order
+from ratings_ledger.ledger.verification import Finding, VerifiedCounts, find_contradictions
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.facts.applying import replay_clock_of
 from ratings_ledger.projections.facts.column_files import TRACES, list_files
@@ -41,7 +41,7 @@ class ProjectionChecks(NamedTuple):
             yield from verify_clocks(connection, after)
             checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds, after)))
             if not after:
-                yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
+                yield from find_contradictions(connection, RecordedChecks, {finding.position for finding in findings})
             standings = verify_standings(connection, None, rule_seconds, work_at, after)
             checked = checked._replace(ladders=(yield from standings))
             if not after:

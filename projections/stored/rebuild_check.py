@@ -29,18 +29,19 @@ def check_by_replay(
     failures: Sequence[LadderFailure],
     report_progress: ReportProgress,
 ) -> list[str]:
-    """Replay everything a second time, and return the ladders that differ; `live_games` stands for the games.
+    """Replay everything a second time, and return the names of the ladders that differ.
 
+    The names contain `live_games` if the stored games differ.
     Log a warning for each wrong cached trace, which is deleted, and for a cache that may be wrong.
     """
-    facts, requested, changes = plan.facts, plan.requested, generation.history_writer is not None
+    facts, requested, with_changes = plan.facts, plan.requested, generation.history_writer is not None
     report_progress("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
     with compiling.force_interpreted():
         uncached_facts = _decode_uncached(ledger, facts.position)
         second_work = create_local_work(
-            uncached_facts, plan.options.rule_seconds, plan.options.cores, _digest_by_definition
+            uncached_facts, plan.options.rule_seconds, plan.options.cores, _compute_digest_from_rows
         )
-        _, results = second_work.compute(requested, plan.requested_stored, changes)
+        _, results = second_work.compute(requested, plan.requested_stored, with_changes)
         failed = {failure.ladder for failure in failures}
         differing = _find_differing(ledger, generation, plan, uncached_facts, results, failed, report_progress)
     for ladder, path in find_wrong_traces(facts, uncached_facts):
@@ -62,8 +63,9 @@ def _find_differing(
     failed: set[str],
     report_progress: ReportProgress,
 ) -> list[str]:
-    """Return the ladders that differ between a generation and another replay; `live_games` stands for the games.
+    """Return the names of the ladders that differ between a generation and another replay.
 
+    The names contain `live_games` if the stored games differ.
     Log a warning for each reused ladder that differed before this rebuild.
     """
     replayed, differing, failed_again = set[str](), set[str](), set[str]()
@@ -97,7 +99,8 @@ def _find_differing(
     return sorted(differing | (generation.ladders ^ replayed) | (failed ^ failed_again))
 
 
-def _digest_by_definition(ranking: Ranking) -> str:
+def _compute_digest_from_rows(ranking: Ranking) -> str:
+    """Return the digest of the rows as JSON, without the fast path of `Ranking.digest`."""
     return compute_digest(ranking.ruleset, ranking.json_rows())
 
 

@@ -86,7 +86,7 @@ class Site(NamedTuple):
     game_pages: bool = True
 
     @property
-    def is_folder(self) -> bool:
+    def is_static(self) -> bool:
         """Tell whether the pages are static files, which ignore query parameters."""
         return bool(self.extension)
 
@@ -250,7 +250,7 @@ def _create_templates(points_formatter: PointsFormatter | None = None) -> Enviro
     environment.globals |= {
         "addresses": addresses,
         "change": partial(format_change_html, formatter=formatter),
-        "line_id": line_id,
+        "build_row_id": build_row_id,
         "find_score": find_score,
         "describe_sets": describe_sets,
         "list_opponents": list_opponents,
@@ -263,7 +263,7 @@ def _create_templates(points_formatter: PointsFormatter | None = None) -> Enviro
 
 def _link(page: Page, site: Site, target: PagePath, extension: str | None = None, **query: object) -> str:
     """Return a link to another page, at the same coordinates unless overridden."""
-    parameters = {} if site.is_folder else {**page.query, **query}
+    parameters = {} if site.is_static else {**page.query, **query}
     return addresses.build_relative_link(
         page.path, target, site.extension if extension is None else extension, **parameters
     )
@@ -276,7 +276,7 @@ def _link_game(page: Page, site: Site, game_id: str) -> str:
     path = page.find_listing_page(game_id)
     if path is None:
         return ""
-    return f"{'' if path == page.path else _link(page, site, path)}#{line_id(game_id)}"
+    return f"{'' if path == page.path else _link(page, site, path)}#{build_row_id(game_id)}"
 
 
 def _link_player(page: Page, site: Site, player: str, ladder: str, has_page: bool) -> Markup:
@@ -287,7 +287,7 @@ def _link_player(page: Page, site: Site, player: str, ladder: str, has_page: boo
     return Markup('<a href="{}">{}</a>').format(_link(page, site, addresses.player_ladder(player, ladder)), name)
 
 
-def line_id(game_id: str) -> str:
+def build_row_id(game_id: str) -> str:
     """Return the HTML id of a game's row."""
     return f"game-{addresses.encode_segment(game_id)}"
 

@@ -1,4 +1,4 @@
-"""Ledgers that the benchmarks measure are true ledgers: nothing about them is cheaper than an import would leave it."""
+"""Check that generated ledgers equal imported ones, so that benchmarks measure nothing cheaper than a real ledger."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -21,8 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder: Path) -> None:
-    """A drawn ledger rebuilds and verifies, and importing its games again appends nothing."""
+def test_generated_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder: Path) -> None:
+    """A generated ledger rebuilds and verifies, and importing its games again appends nothing."""
     url = data.ledger(folder, SMALL)
 
     assert ratings("rebuild", db=url).exit_code == 0
@@ -36,14 +36,14 @@ def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder
 def test_existing_history_file_is_reused(folder: Path) -> None:
     """A ledger file that already exists for a history is used as it is and not written again."""
     path = Path(data.ledger(folder, SMALL))
-    written = path.stat().st_mtime_ns
+    modified_at = path.stat().st_mtime_ns
 
     assert data.ledger(folder, SMALL) == str(path)
-    assert path.stat().st_mtime_ns == written
+    assert path.stat().st_mtime_ns == modified_at
 
 
-def test_drawn_games_are_reproducible() -> None:
-    """Games drawn from the same seed are the same every time and have the described shape."""
+def test_generated_games_are_reproducible() -> None:
+    """Games generated from the same seed are identical, with ties, competition places and few late games."""
     from benchmarks.games import draw
 
     drawn = draw(SMALL, 0)
@@ -61,7 +61,7 @@ def test_drawn_games_are_reproducible() -> None:
 
 
 def is_competition(places: list[int]) -> bool:
-    """Return whether sorted places are 1 and up, each behind as many as are better."""
+    """Tell whether sorted places are competition places: each is 1 plus the number of better places."""
     return all(place == 1 + sum(rival < place for rival in places) for place in places)
 
 
@@ -76,6 +76,6 @@ def test_arrays_replay_like_their_ledger(
     from benchmarks.baselines import numba_loop
 
     small = History(games=300, seed=5)
-    by_hand = numba_loop.run(data.arrays(folder, small), small.players)
+    loop_result = numba_loop.run(data.arrays(folder, small), small.players)
 
-    assert by_hand["digest"] == ours.replay(data.ledger(folder, small))["digest"]
+    assert loop_result["digest"] == ours.replay(data.ledger(folder, small))["digest"]

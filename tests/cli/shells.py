@@ -20,7 +20,7 @@ SHELLS = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-# the lines that switch completion on, as the command's help gives them
+# the lines that load completion, as in the command's help; for zsh, with the setup that the help presupposes
 LOADING_LINES = {
     "bash": 'eval "$(ratings completion bash)"',
     "zsh": 'bindkey -e; autoload -Uz compinit; compinit -D -u; eval "$(ratings completion zsh)"',
@@ -31,16 +31,16 @@ SECONDS_MAX = 120
 
 
 class Typist:
-    """A user at a shell in a folder, where the program `tell` writes its arguments to a file."""
+    """A user at a shell in a folder, where the program `save-arguments` writes its arguments to a file."""
 
     def __init__(self, controller: int, arguments_file: Path) -> None:
         self._controller, self._arguments_file = controller, arguments_file
         self._output = b""
 
     def complete(self, typed: str) -> list[str]:
-        """Type text and Tab, and return the words of the resulting line: the shell passes them to `tell`."""
+        """Type text and Tab, and return the words of the resulting line: the shell passes them to `save-arguments`."""
         self._arguments_file.unlink(missing_ok=True)
-        os.write(self._controller, f"{typed}{TAB}{BEGINNING_OF_LINE}tell {ENTER}".encode())
+        os.write(self._controller, f"{typed}{TAB}{BEGINNING_OF_LINE}save-arguments {ENTER}".encode())
         end = time.monotonic() + SECONDS_MAX
         while not self._arguments_file.exists():
             assert time.monotonic() < end, self._output.decode(errors="replace")
@@ -51,14 +51,15 @@ class Typist:
 
 @contextmanager
 def open_shell(name: str, folder: Path, ledger: str) -> Iterator[Typist]:
-    """Open a shell that completes this program's lines for a ledger."""
-    programs, arguments_file = folder / "programs", folder / "told.json"
+    """Open a shell in which `ratings` commands are completed with the names of a ledger."""
+    programs, arguments_file = folder / "programs", folder / "arguments.json"
     programs.mkdir()
     _make_program(programs / "ratings", "from ratings_ledger.cli.start import run; run()")
-    tell_code = (
-        "import json, os, sys; json.dump(sys.argv[1:], open('told.new', 'w')); os.rename('told.new', 'told.json')"
+    saving_code = (
+        "import json, os, sys; json.dump(sys.argv[1:], open('arguments.new', 'w')); "
+        "os.rename('arguments.new', 'arguments.json')"
     )
-    _make_program(programs / "tell", tell_code)
+    _make_program(programs / "save-arguments", saving_code)
     environment = {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",

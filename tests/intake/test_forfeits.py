@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NEITHER_CAME, describe_forfeits, mark_forfeit
+from ratings_ledger.ledger.intake.forfeits import FIRST_PRESENT, NEITHER_PRESENT, describe_forfeits, mark_forfeit
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_result
 
 
 @pytest.mark.parametrize(
     ("forfeit", "forfeits", "rated"),
     [
-        (FIRST_CAME, None, False),
-        (FIRST_CAME, "unrated", False),
-        (FIRST_CAME, "rated", None),
-        (NEITHER_CAME, "rated", False),
+        (FIRST_PRESENT, None, False),
+        (FIRST_PRESENT, "unrated", False),
+        (FIRST_PRESENT, "rated", None),
+        (NEITHER_PRESENT, "rated", False),
     ],
 )
 def test_forfeit_with_a_winner_is_rated_on_request(forfeit: str, forfeits: str | None, rated: bool | None) -> None:
@@ -30,8 +30,8 @@ def test_dashes_alone_are_no_forfeit() -> None:
     for text in ("---", "- - -", "--"):
         with pytest.raises(Refused):
             parse_result(text)
-    assert parse_result("-:-").forfeit == parse_result("- / -").forfeit == NEITHER_CAME
-    assert parse_result("+--").forfeit == parse_result("+:-").forfeit == FIRST_CAME
+    assert parse_result("-:-").forfeit == parse_result("- / -").forfeit == NEITHER_PRESENT
+    assert parse_result("+--").forfeit == parse_result("+:-").forfeit == FIRST_PRESENT
 
 
 @pytest.mark.parametrize("event", [b"{}", {}, {"data": 3}, {"data": {"extra": {"note": "x"}}}, {"data": {"extra": 1}}])

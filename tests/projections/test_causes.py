@@ -32,7 +32,7 @@ REQUIRED_CASES = [
 ]  # fmt: skip
 
 # cases that a short run may miss
-REQUIRED_CASES_AT_LENGTH = ["account"]
+REQUIRED_CASES_OF_LONG_RUNS = ["account"]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_causes_sum_to_change_in_points(
         ledger.engine.dispose()
     with capsys.disabled() if at_length else nullcontext():
         print("", *(f"{count:7} {name}" for name, count in sorted(case_counts.items())), sep="\n")  # noqa: T201
-    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_AT_LENGTH] if at_length else REQUIRED_CASES
+    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_OF_LONG_RUNS] if at_length else REQUIRED_CASES
     assert [name for name in required_cases if not case_counts[name]] == []
 
 

@@ -1,7 +1,7 @@
-"""Random ledgers under rules with state, questioned at all coordinates after each step, against a naive replay.
+"""Compare random ledgers under rules with state with a naive replay, at random coordinates after each step.
 
-`state_histories` makes the steps, and `oracle.states` says which are accepted and what the answers are. The comparison
-is exact.
+`state_histories` proposes the steps and predicts which are refused, and `oracle.states` predicts the answers. The
+comparison is exact.
 """
 
 import shutil
@@ -44,10 +44,15 @@ REQUIRED_CASES = [
     "refused: seed-late", "refused: seed-exists",
 ]  # fmt: skip
 # cases that a short run may miss
-REQUIRED_CASES_AT_LENGTH = ["refused: seeds-differ", "refused: players-met", "season on by-month", "season on by-week"]
+REQUIRED_CASES_OF_LONG_RUNS = [
+    "refused: seeds-differ",
+    "refused: players-met",
+    "season on by-month",
+    "season on by-week",
+]
 
 
-# Hypothesis derives the histories from the source of this class, so an edit draws other ones
+# Hypothesis derives the histories from the source of this class, so any edit changes them
 class StateMachine(RuleBasedStateMachine):
     """A ledger and the plain list of its events; each step is accepted or rejected as the naive replay says."""
 
@@ -190,5 +195,5 @@ def test_rules_with_state_agree_with_naive_replay(
     with capsys.disabled() if at_length else nullcontext():
         print("", *(f"{count:7} {name}" for name, count in sorted(CASE_COUNTS.items())), sep="\n")  # noqa: T201
     assert CASE_COUNTS["steps"] >= (15_000 if at_length else 500)
-    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_AT_LENGTH] if at_length else REQUIRED_CASES
+    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_OF_LONG_RUNS] if at_length else REQUIRED_CASES
     assert [name for name in required_cases if not CASE_COUNTS[name]] == []

@@ -1,4 +1,4 @@
-"""Calls into rules with state: results are checked, and an error of a rule is a failure with file and line."""
+"""Calls into rules with state: each result is checked, and an error in a rule is reported with file and line."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from state_rules import SCALE
 import ratings_ledger as rl
 from ratings_ledger.rules import ONE, UNITS_MAX, Rule, Term, units
 
-# answers have both numbers
+# show both state columns in answers
 BY_GAME = state_rules.BY_GAME._replace(shown=("rating", "k"))
 BY_PERIOD = state_rules.BY_PERIOD._replace(shown=("rating", "k"))
 
@@ -76,7 +76,7 @@ def ask(
 
 
 def find_failure(db: str, patch: pytest.MonkeyPatch, question: Callable[[rl.Snapshot], Any], *rules: Rule) -> str:
-    """Return the message of a failing question; the failure is of a ladder of these tests, and in this file."""
+    """Return the message of the failure that a question raises, without the ladder's name and the position."""
     with pytest.raises((rl.RuleFailed, rl.CannotPredict)) as failure:
         ask(db, patch, question, *rules)
     message = re.fullmatch(
@@ -208,7 +208,7 @@ def test_wrong_score_of_period_is_a_failure(db: str, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_wrong_explanation_is_a_failure(db: str, monkeypatch: pytest.MonkeyPatch, terms: Any, message: str) -> None:
-    """Terms must be terms, and sum to every player's change of column 0."""
+    """`explain` must return `Term` objects that sum to each player's change in column 0."""
     rule = BY_GAME._replace(explain=lambda *arguments: terms)
     assert find_failure(db, monkeypatch, lambda view: view.explain("own", "g-1"), rule).startswith(message)
 

@@ -57,7 +57,7 @@ REQUIRED_CASES = [
     "refused: list-exists", "as published, shown", "as published, nothing to show",
 ]  # fmt: skip
 # cases that a short run may miss
-REQUIRED_CASES_AT_LENGTH = [
+REQUIRED_CASES_OF_LONG_RUNS = [
     "published again under the name of one withdrawn",
     "refused: still-needed",
     "refused: version-exists",
@@ -299,5 +299,5 @@ def test_random_ledger_answers_like_naive_ledger(
     with capsys.disabled() if at_length else nullcontext():
         print("", *(f"{count:7} {name}" for name, count in sorted(CASES.items())), sep="\n")  # noqa: T201
     assert CASES["steps"] >= (50_000 if at_length else 500)
-    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_AT_LENGTH] if at_length else REQUIRED_CASES
+    required_cases = [*REQUIRED_CASES, *REQUIRED_CASES_OF_LONG_RUNS] if at_length else REQUIRED_CASES
     assert [name for name in required_cases if not CASES[name]] == []

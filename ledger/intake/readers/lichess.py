@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_PRESENT, FORFEIT, SECOND_PRESENT
 from ratings_ledger.ledger.intake.json_lines import number_lines
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
@@ -23,7 +23,7 @@ SITE = "lichess.org/"
 _ID = re.compile(r"\w{8}", re.ASCII)
 _PLACES = {"white": (1, 2), "black": (2, 1), None: (1, 1)}
 # the value of `extra.forfeit`, by winner
-_FORFEITS = {"white": FIRST_CAME, "black": SECOND_CAME}
+_FORFEITS = {"white": FIRST_PRESENT, "black": SECOND_PRESENT}
 _STATUSES_WITHOUT_WINNER = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
 _UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
 # the statuses of games that a player lost without playing, or by cheating

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, PLACES, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_PRESENT, FORFEIT, NEITHER_PRESENT, PLACES, SECOND_PRESENT
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
@@ -48,10 +48,12 @@ _ESCAPED = re.compile(r"\\(.)")
 # the places of White and Black
 _RESULTS = {"1-0": (1, 2), "0-1": (2, 1), "1/2-1/2": (1, 1), "½-½": (1, 1)}
 _FORFEITS = {
-    text.replace(":", separator): text for text in (FIRST_CAME, SECOND_CAME, NEITHER_CAME) for separator in (":", "/")
+    text.replace(":", separator): text
+    for text in (FIRST_PRESENT, SECOND_PRESENT, NEITHER_PRESENT)
+    for separator in (":", "/")
 }
 # the value of `extra.forfeit`, by the places of White and Black
-_FORFEITS_BY_PLACES = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
+_FORFEITS_BY_PLACES = {(1, 2): FIRST_PRESENT, (2, 1): SECOND_PRESENT}
 # the terminations of games that a player lost by no longer playing (Lichess) or by not coming
 _FORFEIT_TERMINATIONS = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
 _UNFINISHED = "unterminated"

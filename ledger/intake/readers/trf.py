@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NEITHER_CAME, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_PRESENT, FORFEIT, NEITHER_PRESENT, SECOND_PRESENT
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonMembers, SpecialGames
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
@@ -33,7 +33,7 @@ _SHORT_DAY = re.compile(r"(\d\d)[/.\-](\d\d)[/.\-](\d\d)", re.ASCII)
 # the result of the opponent, by the result of a player
 _OPPONENT_RESULTS = {"1": "0", "0": "1", "=": "=", "+": "-", "-": "+", "W": "L", "L": "W", "D": "D"}
 _PLACES = {"1": (1, 2), "0": (2, 1), "=": (1, 1), "+": (1, 2), "-": (2, 1), "W": (1, 2), "L": (2, 1), "D": (1, 1)}
-_FORFEITS = {"+": FIRST_CAME, "-": SECOND_CAME}
+_FORFEITS = {"+": FIRST_PRESENT, "-": SECOND_PRESENT}
 _SHORT_GAMES = frozenset("WDL")
 _SUFFIXES = (".trf", ".trfx", ".trf16", ".trf26")
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?(?:###[^\r\n]*+[\r\n]++)*+0[1-9]2 ")
@@ -228,7 +228,7 @@ class _GameConverter:
             ],
         }
         if result in _FORFEITS:
-            data["extra"] = {FORFEIT: NEITHER_CAME if is_double_forfeit else _FORFEITS[result]}
+            data["extra"] = {FORFEIT: NEITHER_PRESENT if is_double_forfeit else _FORFEITS[result]}
         if result in _SHORT_GAMES:
             data["rated"] = False
             self.special_games.add("of less than a move (W, D, L)", "recorded but not rated")

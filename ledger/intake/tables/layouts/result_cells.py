@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NEITHER_CAME, PLACES, SECOND_CAME
+from ratings_ledger.ledger.intake.forfeits import FIRST_PRESENT, NEITHER_PRESENT, PLACES, SECOND_PRESENT
 from ratings_ledger.ledger.intake.tables.columns import convert_decimal_comma
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.meanings import fold_word
@@ -93,13 +93,13 @@ def parse_result(text: str) -> CellResult:
     if match := _FORFEIT.fullmatch(text):
         forfeit = f"{match[1] or match[4]}:{match[3] or match[5]}"
         # many tables have dashes such as --- in empty cells
-        if forfeit in PLACES and (forfeit != NEITHER_CAME or match[2] in (":", "/")):
+        if forfeit in PLACES and (forfeit != NEITHER_PRESENT or match[2] in (":", "/")):
             return CellResult(forfeit=forfeit)
     if match := _PAIR_AND_MARK.fullmatch(text):
         first_score, second_score = int(match[1]), int(match[2])
         if first_score == second_score:
-            return CellResult(forfeit=NEITHER_CAME)
-        return CellResult(forfeit=FIRST_CAME if first_score > second_score else SECOND_CAME)
+            return CellResult(forfeit=NEITHER_PRESENT)
+        return CellResult(forfeit=FIRST_PRESENT if first_score > second_score else SECOND_PRESENT)
     if match := _PAIR.fullmatch(text):
         first, second = (_HALF.get(part) or convert_decimal_comma("result", part) for part in match.groups())
         if "0.5" in (first, second) and not {first, second}.isdisjoint(("0", "1")):
