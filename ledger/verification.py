@@ -350,7 +350,7 @@ def _to_stored_bytes(row: Any) -> dict[str, Any]:
 
 def _find_last_position(ledger: Ledger, connection: Connection) -> int:
     """Return the last position that a damaged table still reveals."""
-    for query in ledger.dialect.LAST_POSITIONS:
+    for query in ledger.dialect.LAST_POSITION_QUERIES:
         rows = _read_rows(ledger, connection, query)
         if rows and isinstance(rows[0][0], int):
             return int(rows[0][0])

@@ -34,7 +34,7 @@ from ratings_ledger.web.courses import (
 )
 
 
-def _read_output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+def _parse_output_path(context: click.Context, parameter: click.Parameter, value: str) -> Path:
     return read_new_path(value, (".svg",), ".svg")
 
 
@@ -48,7 +48,9 @@ def _read_output(context: click.Context, parameter: click.Parameter, value: str)
     help="The horizontal axis: time, or each player's number of games.",
 )
 @click.option("--rank", "shows_ranks", is_flag=True, help="Draw ranks instead of points.")
-@click.option("--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.svg.")
+@click.option(
+    "--output", "-o", metavar="FILE", required=True, callback=_parse_output_path, help="A new file, FILE.svg."
+)
 @axes_options
 @click.pass_obj
 def chart(
@@ -67,7 +69,8 @@ def chart(
         ratings chart mira jonas club-catan-elo -o both.svg
         ratings chart mira club-catan-elo --rank --by games -o ranks.svg
 
-    For one player, the picture also marks differing published points and later corrections. At most six players.
+    Name at most six players. A chart of one player's points also marks later corrections, and published points that
+    differ from the current ones.
     """
     *player_names, ladder = names
     players = list(dict.fromkeys(player_names))
@@ -83,7 +86,10 @@ def chart(
 
 
 def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: HorizontalAxis) -> str:
-    """Return the chart of points. Raises the errors of `Snapshot.history`, and `Unknown` without points."""
+    """Return the chart of points.
+
+    Raises the errors of `Snapshot.history`, and `Unknown` if a player has no points on the ladder.
+    """
     histories = {history.player: history for history in (view.history(ladder, player) for player in players)}
     lines, marks = list[Series](), list[VerticalLine]()
     for player, history in histories.items():
@@ -107,7 +113,11 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: Horizo
 
 
 def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: HorizontalAxis) -> str:
-    """Return the chart of ranks. Raises the errors of `Snapshot.ranks`, and `Unknown` without ranks."""
+    """Return the chart of ranks.
+
+    Raises the errors of `Snapshot.ranks`, and `Unknown` if a player never had a rank or the ladder has too many games
+    to compute ranks.
+    """
     ranks_by_player = {
         player_ranks.player: player_ranks for player_ranks in (view.ranks(ladder, player) for player in players)
     }
@@ -120,7 +130,7 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: Horizon
         lines.append(build_rank_line(player, player_ranks.rows, by))
         if not lines[-1].points:
             raise Unknown(None, f"{quote(player)} never had a rank on {short_name(ladder)}")
-    # the time axis covers the same span as in a chart of points, even if the ranks stayed the same at the end
+    # the horizontal axis covers the same span as in a chart of points, even if the ranks stayed the same at the end
     spans = [
         span
         for player in ranks_by_player

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 WRITERS = {".html": page_to_html, ".htm": page_to_html, ".md": page_to_markdown}
 
 
-def _read_output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+def _parse_output_path(context: click.Context, parameter: click.Parameter, value: str) -> Path:
     return read_new_path(value, WRITERS, ".html or .md, which decides the format")
 
 
@@ -40,7 +40,12 @@ def report() -> None:
     "--to", "end", metavar="TIME|POSITION", help="Include only events recorded up to then.  [default: the head]"
 )
 @click.option(
-    "--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.html or FILE.md."
+    "--output",
+    "-o",
+    metavar="FILE",
+    required=True,
+    callback=_parse_output_path,
+    help="A new file, FILE.html or FILE.md.",
 )
 @click.pass_obj
 def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:

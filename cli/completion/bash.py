@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SAFE = frozenset("_-./@%+:,=")  # punctuation that bash reads literally
-BREAKS_BEFORE = "$@"  # breaks that belong to the word after them
+BREAKS_KEPT_WITH_NEXT_WORD = "$@"  # word-break characters that bash keeps with the text that follows them
 
 
 class CommandLine(NamedTuple):
@@ -31,8 +31,8 @@ class CommandLine(NamedTuple):
 def parse_line(text: str, breaks: str) -> CommandLine:
     r"""Parse a line up to the cursor.
 
-    `breaks` are bash's word-break characters (COMP_WORDBREAKS). After each of them, bash completes the rest of the word
-    on its own.
+    `breaks` are bash's word-break characters (COMP_WORDBREAKS). bash completes the text after each of them
+    as a word of its own.
 
     >>> parse_line('ratings record ben "María Jo', "\"'=:")
     CommandLine(words=['record', 'ben'], current='María Jo', fixed_prefix='', quote='"')
@@ -62,7 +62,7 @@ def parse_line(text: str, breaks: str) -> CommandLine:
         else:
             word, is_word = word + character, True
             if character in breaks:
-                fixed_prefix = word[:-1] if character in BREAKS_BEFORE else word
+                fixed_prefix = word[:-1] if character in BREAKS_KEPT_WITH_NEXT_WORD else word
     return CommandLine(words[1:], word, fixed_prefix, quote)
 
 

@@ -44,7 +44,7 @@ def format_metrics(state: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-# over 60 lines, because a single list of all metrics is easier to compare
+# over 60 lines, because all metrics in a single list are easier to check against the documentation
 def _list_families(state: dict[str, Any]) -> Iterator[Family]:
     def create_gauge(name: str, meaning: str, samples: Samples) -> Family:
         return Family(f"ratings_{name}", "gauge", meaning, samples)

@@ -120,13 +120,13 @@ def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list
     It always keeps the last backup, and the backup with the highest position of all.
     """
 
-    def get_position(index: int) -> tuple[int, int]:
+    def get_sort_key(index: int) -> tuple[int, int]:
         return backups[index].head.position, index
 
-    kept_indexes = {len(backups) - 1, max(range(len(backups)), key=get_position)} if backups else set()
+    kept_indexes = {len(backups) - 1, max(range(len(backups)), key=get_sort_key)} if backups else set()
     for unit, limit in policy.items():
         best: dict[tuple[int, ...], int] = {}
-        for index in sorted(range(len(backups)), key=get_position):
+        for index in sorted(range(len(backups)), key=get_sort_key):
             day = (EPOCH + timedelta(microseconds=backups[index].made_at)).date()
             best[_PERIODS[unit](day)] = index
         kept_indexes.update(best[period] for period in sorted(best)[-limit:])
@@ -208,7 +208,10 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -> Backup:
-    """Write a new backup of all events to disk. Its head file gets its name first, so every backup has a head file."""
+    """Write a new backup of all events to disk.
+
+    The head file appears in the folder before the backup does, so no backup lacks a head file.
+    """
     latest = read_chain_head(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{latest.position}"
     paths = (folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
@@ -228,7 +231,7 @@ def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -
 
 
 def _delete_orphans(folder: Path) -> None:
-    """Delete this user's head files without a backup, which a killed process leaves behind."""
+    """Delete this user's orphaned head files: those without a backup, left behind by a killed process."""
     for name in os.listdir(folder):
         backup = name.removesuffix(HEAD_SUFFIX)
         if backup != name and _FILE.fullmatch(backup) and not os.path.lexists(folder / backup):

@@ -36,26 +36,26 @@ def gather_batches(descriptor: int, stop_descriptor: int) -> Iterator[list[Line]
     Blank lines are left out. A refusal replaces a line that is too long. Whole lines read before the stop are yielded.
     """
     lines = _LineSplitter()
-    waiting: list[Line] = []
+    pending: list[Line] = []
     ended = False
-    while waiting or not ended:
+    while pending or not ended:
         reads = 0
-        while not ended and len(waiting) < BATCH_EVENTS and (reads < BATCH_READS or not waiting):
+        while not ended and len(pending) < BATCH_EVENTS and (reads < BATCH_READS or not pending):
             # wait only if no lines are pending
-            ready, _, _ = select.select([descriptor, stop_descriptor], [], [], 0 if waiting else None)
+            ready, _, _ = select.select([descriptor, stop_descriptor], [], [], 0 if pending else None)
             if stop_descriptor in ready:
                 ended = True
             elif not ready:
                 break
             elif chunk := os.read(descriptor, READ_BYTES):
                 reads += 1
-                waiting += lines.split(chunk)
+                pending += lines.split(chunk)
             else:
                 ended = True
-                waiting += lines.split(b"\n")  # the last line may lack a line feed
-        if waiting:
-            yield waiting[:BATCH_EVENTS]
-        waiting = waiting[BATCH_EVENTS:]
+                pending += lines.split(b"\n")  # the last line may lack a line feed
+        if pending:
+            yield pending[:BATCH_EVENTS]
+        pending = pending[BATCH_EVENTS:]
 
 
 class _LineSplitter:

@@ -112,7 +112,7 @@ class Dialect(Protocol):
     IS_FILE: bool  # whether the store is a local file, named by the URL's database, or in memory; else it is a server
     GUARDS: tuple[str, ...]  # the names of the triggers and functions that refuse changes; the migrations install them
     READABLE_VIEW: str  # the statement that creates the view events_readable
-    LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the most reliable first
+    LAST_POSITION_QUERIES: tuple[str, ...]  # queries for the last position of a damaged log, the most reliable first
 
     # opening
 
@@ -160,7 +160,9 @@ class Dialect(Protocol):
     def lock_generations(self, connection: Connection) -> None:
         """Keep others from changing generations until the transaction ends, and refuse unexpected objects."""
 
-    def begin_on_runs(self, connection: Connection, milliseconds: int, exclusive: bool) -> AbstractContextManager[None]:
+    def transaction_on_runs(
+        self, connection: Connection, milliseconds: int, exclusive: bool
+    ) -> AbstractContextManager[None]:
         """Run the block in a transaction on the table `runs`, on a connection in autocommit mode.
 
         The transaction waits at most `milliseconds` for a lock. With `exclusive` no other transaction changes the table

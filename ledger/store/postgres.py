@@ -124,7 +124,7 @@ NOTIFY_SECONDS = 5.0
 IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 READABLE_VIEW = POSTGRES_VIEW
-LAST_POSITIONS: tuple[str, ...] = ("SELECT max(position) FROM events",)
+LAST_POSITION_QUERIES: tuple[str, ...] = ("SELECT max(position) FROM events",)
 # the numbers of the advisory locks, besides that of appends
 POSTGRES_REBUILD_LOCK, POSTGRES_GENERATIONS_LOCK, POSTGRES_SCHEMA_LOCK = 7_236_836_022, 7_236_836_023, 7_236_836_024
 _COUNT_LOCKS = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
@@ -301,7 +301,7 @@ def _release_lock(connection: Connection, number: int) -> None:
 
 
 @contextmanager
-def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
+def transaction_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
     """Run the block in a transaction on the table `runs`, which waits a limited time for its locks."""
     with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
         if exclusive:

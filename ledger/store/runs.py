@@ -315,7 +315,7 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = Fal
     """
     try:
         milliseconds = max(int(min(seconds, parse_timeout(ledger.url)) * 1_000), 1)
-        with ledger.reading() as connection, ledger.dialect.begin_on_runs(connection, milliseconds, exclusive):
+        with ledger.reading() as connection, ledger.dialect.transaction_on_runs(connection, milliseconds, exclusive):
             # another process may have marked this run's row as lost
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:

@@ -69,7 +69,10 @@ PRAGMAS: dict[str, str | int] = {
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
-_REMEDY = "another program keeps its own setting in effect: close every program that uses the file, then open it again"
+_REMEDY = (
+    "another program forces its own setting on this file; close every program that uses the file, then run: "
+    "ratings doctor"
+)
 
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE keeps SQL from damaging the file
@@ -78,8 +81,9 @@ IS_FILE = True
 GUARDS = tuple(SQLITE_TRIGGERS)
 READABLE_VIEW = SQLITE_VIEW
 sql_instant = sqlite_instant
-# the number of entries in a readable index comes first, because max(position) of a damaged table is unreliable
-LAST_POSITIONS: tuple[str, ...] = (
+# queries for the last position, in the order of preference: counting an intact index is more reliable than
+# max(position) of a damaged table
+LAST_POSITION_QUERIES: tuple[str, ...] = (
     "SELECT count(*) FROM events INDEXED BY events_by_type",
     "SELECT count(*) FROM events INDEXED BY events_by_subject",
     "SELECT max(position) FROM events",
@@ -141,7 +145,7 @@ class _Connection(sqlite3.Connection):
     """A connection that remembers the file that it opened: its path, device and inode."""
 
     path: Path | None = None
-    opened: tuple[int, int] | None = None
+    file_id: tuple[int, int] | None = None
 
 
 def _identify_file(path: Path) -> tuple[int, int] | None:
@@ -155,7 +159,7 @@ def _identify_file(path: Path) -> tuple[int, int] | None:
 
 def is_stale(connection: Any) -> bool:
     """Tell whether the file that a connection opened has been deleted or replaced."""
-    return connection.path is not None and _identify_file(connection.path) != connection.opened
+    return connection.path is not None and _identify_file(connection.path) != connection.file_id
 
 
 def _replace_stale(connection: Any, *_: Any) -> None:
@@ -169,17 +173,18 @@ def _create_engine(
 ) -> Engine:
     """Return an engine on the database at a URI of SQLite; its sessions start with these pragmas.
 
-    Connections that a pool keeps are replaced once the file at `path` is another one.
+    Connections that a pool keeps are replaced once another file has taken the place of the one at `path`.
     """
 
     def connect() -> sqlite3.Connection:
-        # identified before it is opened: a file that replaces it in between makes the connection stale, not wrong
-        opened = None if path is None else _identify_file(path)
+        # identify the file before opening it: if it is replaced in between, the connection counts as stale and is
+        # reopened, instead of passing for a connection to the new file
+        file_id = None if path is None else _identify_file(path)
         # a pool may hand a connection to another thread, but never to two at once
         connection = sqlite3.connect(
             uri, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=_Connection, uri=True
         )
-        connection.path, connection.opened = path, opened
+        connection.path, connection.file_id = path, file_id
         try:
             if (configure := getattr(connection, "setconfig", None)) is not None:  # since Python 3.12
                 configure(_DEFENSIVE, True)
@@ -210,7 +215,7 @@ def set_autocommit(connection: Connection) -> Connection:
 
 
 def begin(connection: Connection) -> None:
-    """Begin a transaction that writes, and take the file's only lock before any read."""
+    """Begin a transaction that writes, and take the file's write lock before any read."""
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
@@ -224,7 +229,7 @@ def lock_appends(connection: Connection) -> None:
 
 
 def refuse_unexpected(connection: Connection) -> None:
-    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of this program's tables."""
+    """Raise `StoreDamaged` if an unexpected object endangers this program's tables; see `refuse_unexpected_objects`."""
     refuse_unexpected_objects(connection.connection.cursor())
 
 
@@ -233,8 +238,8 @@ def lock_generations(connection: Connection) -> None:
 
 
 @contextmanager
-def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
-    """Run the block in a transaction on the table `runs`, which waits a limited time for the file's lock.
+def transaction_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
+    """Run the block in a transaction on the table `runs`; wait at most `milliseconds` for the file's lock.
 
     Raises `StoreDamaged` for unexpected objects, because an untrusted file might run code even while it is verified.
     """
@@ -269,7 +274,9 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 
 
 def append_one(ledger: ConnectionSource, build_values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one short transaction; return the new head, or None if only `append` can decide.
+    """Append an event in one short transaction; return the new head.
+
+    Append nothing and return None if the event needs the full checks of `append`.
 
     `build_values` is called under the lock. The guard and the unique indexes refuse an id or a game that exists.
     """
@@ -286,7 +293,7 @@ def append_one(ledger: ConnectionSource, build_values: Callable[[], Sequence[Any
                 leaf = leaf_hash(record)
                 chain = chain_hash(chain, leaf)
                 row = (position, *members, now, by, None, record, leaf, chain)
-                driver.execute(_insert_statement("events", _COLUMNS, 1), row)
+                driver.execute(_build_insert("events", _COLUMNS, 1), row)
                 if driver.execute(_LAST_ROW_QUERY).fetchone() != row:
                     raise StoreDamaged(NOT_STORED)
                 driver.execute("COMMIT")
@@ -306,14 +313,14 @@ def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Ite
     """
     rows, batch_size = iter(rows), VALUES_PER_STATEMENT // len(columns)
     while len(batch := list(islice(rows, batch_size))) == batch_size:
-        cursor.execute(_insert_statement(table, tuple(columns), batch_size), tuple(chain.from_iterable(batch)))
-    cursor.executemany(_insert_statement(table, tuple(columns), 1), batch)
+        cursor.execute(_build_insert(table, tuple(columns), batch_size), tuple(chain.from_iterable(batch)))
+    cursor.executemany(_build_insert(table, tuple(columns), 1), batch)
 
 
 @cache
-def _insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
+def _build_insert(table: str, columns: tuple[str, ...], row_count: int) -> str:
     marks = f"({', '.join('?' * len(columns))})"
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([marks] * rows)}"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([marks] * row_count)}"
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
@@ -372,7 +379,7 @@ def find_altered_guards(connection: Connection) -> list[str]:
 
 
 def find_storage_damage(connection: Connection) -> list[str]:
-    """Return a message for each damage that SQLite itself finds in the file."""
+    """Return a message for each corruption that SQLite itself finds in the file."""
     try:
         messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
     except Exception as error:  # a damaged file can raise any error
@@ -384,7 +391,7 @@ def find_storage_damage(connection: Connection) -> list[str]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Tell whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
+    """Tell whether a driver error means damaged data, rather than a lock, a missing permission or an interrupt."""
     return isinstance(error, UnicodeDecodeError) or _find_code(error) in ("CORRUPT", "NOTADB", "FORMAT")
 
 
@@ -398,6 +405,7 @@ def _find_code(error: BaseException) -> str | None:
 
 _BUSY = "{} is locked by another program; try again when it is done"
 _INACCESSIBLE = "{} cannot be read or written: {}; check the file's and the folder's permissions"
+_DISK_ERROR = "{} cannot be read or written: {}; check the disk and its free space, then run: ratings verify"
 # by SQLite's code: the class of the error; the message, in which {} stands for the location and then for the driver's
 # message; and the reason
 FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
@@ -408,7 +416,7 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "PERM": (StoreUnavailable, _INACCESSIBLE, "no-right"),
     "AUTH": (StoreUnavailable, _INACCESSIBLE, "no-right"),
     "CANTOPEN": (StoreUnavailable, _INACCESSIBLE, None),
-    "IOERR": (StoreUnavailable, _INACCESSIBLE, None),
+    "IOERR": (StoreUnavailable, _DISK_ERROR, None),
     "NOTADB": (NotALedger, "{} is not a SQLite file; name the file of a ledger", None),
     "CORRUPT": (
         StoreDamaged,
@@ -434,12 +442,12 @@ def build_grant_statements(database: str, prefix: str) -> Grants | None:
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return this account, and a problem each for the file and its folder if every account may write to it."""
+    """Return this account's name, and a problem for each of the file and its folder that every account may write to."""
     path = Path(*identify_database(connection))
     problems = []
     for file_or_folder, kind in ((path, "the file"), (path.parent, "the folder")):
         if file_or_folder.stat().st_mode & stat.S_IWOTH:
-            remedy = f"chmod o-w {file_or_folder}"
+            remedy = f"chmod o-w {shlex.quote(str(file_or_folder))}"
             problem = f"may write to {kind} {file_or_folder}, bypassing all guards"
             problems.append(RightsProblem("every account", problem, remedy))
     return f"the account {_read_account_name(os.geteuid())}", problems
@@ -513,9 +521,10 @@ def _to_objects(rows: Sequence[Any]) -> Objects:
 
 
 def refuse_unexpected_objects(cursor: Any) -> None:
-    """Raise `StoreDamaged` if an unexpected object can run code on, reject or hide rows of this program's tables.
+    """Raise `StoreDamaged` if an unexpected object can hide or reject rows, or run code when they change.
 
-    The check holds until the transaction ends, because no other connection can change the schema while this one writes.
+    Only objects that affect this program's tables matter. The check holds until the transaction ends, because no other
+    connection can change the schema while this one writes.
     """
     rows = cursor.execute(_OBJECTS_QUERY).fetchall()
     if rows != _last_compared[0]:
@@ -532,7 +541,10 @@ def _list_altered_guards(cursor: Any) -> list[str]:
 
 
 def find_object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-    """Yield a message for each object that differs, and None for each that matches, except guards."""
+    """Yield a message for each object that differs, and None for each that matches.
+
+    Guards are checked elsewhere.
+    """
     cursor: Any = connection.connection.cursor()
     yield from _find_differences(cursor, read_objects(cursor), all_objects=True)
 
@@ -540,7 +552,7 @@ def find_object_differences(connection: Connection, views: dict[str, str]) -> It
 def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Iterator[str | None]:
     """Compare the objects with this program's, and report unexpected triggers, indexes and foreign keys.
 
-    Without `all_objects`, views and plain indexes are not compared: without them, no row is lost and no code runs.
+    Unless `all_objects`, skip views and plain indexes: a missing or altered one loses no rows and runs no code.
     """
     generated = load_generated_objects("sqlite")
     tables = {table.lower() for _, table, _ in generated}

@@ -36,9 +36,9 @@ class StatementLine(Result):
     """A change in a player's points, with its cause and the points after it; `own` and `ripple` sum to the change.
 
     `cause` is one of:
-    - game, adjustment, season, period or version, as in `Change`; `game` is the same as in `Change`
+    - game, adjustment, season, period or version: a change of the course; the member `game` is that of the `Change`
     - a cause of `explain --change`; the line then has the cause's event, and `what` is the event's subject
-    - start: a player of the list joins again with other starting points
+    - start: the player was on the list, drops off it, and enters the ladder again later with other starting points
     - earlier: the line sums games and adjustments, and `what` says how many
     """
 
@@ -59,7 +59,7 @@ class StatementLine(Result):
 
 
 # the names of causes in a line that sums changes
-COUNTED_CAUSES = {
+CAUSE_NOUNS = {
     "game": "game",
     "adjustment": "adjustment",
     "season": "new season",
@@ -205,15 +205,18 @@ def build_change_lines(rows: Iterable[Change]) -> list[StatementLine]:
 
 
 def _sum_changes(course: Course, first: int, end: int, before: Fraction) -> StatementLine:
-    """Build the line that sums the changes from `first` to before `end` of a course, given the points before them."""
+    """Build the line that sums changes of a course, given the points before them.
+
+    The changes are those from index `first` up to, but not including, `end`.
+    """
     after, counts = course.values[end - 1], Counter(course.causes[first:end])
-    # games and adjustments come first, then other causes in the order of the course
-    causes = [cause for cause in dict.fromkeys([*COUNTED_CAUSES, *counts]) if counts[cause]]
+    # causes in the order of CAUSE_NOUNS, then any others in the order of the course
+    causes = [cause for cause in dict.fromkeys([*CAUSE_NOUNS, *counts]) if counts[cause]]
     return StatementLine(
         cause="earlier",
         occurred_at=to_datetime(course.instants[end - 1]),
         own=after - before,
         change=after - before,
         after=after,
-        what=joined([count(counts[cause], COUNTED_CAUSES.get(cause, cause)) for cause in causes]),
+        what=joined([count(counts[cause], CAUSE_NOUNS.get(cause, cause)) for cause in causes]),
     )

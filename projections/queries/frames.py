@@ -1,4 +1,6 @@
-"""Convert rows of results to data frames: a column for each member, with types that do not depend on the values.
+"""Convert rows of results to data frames with a column for each member.
+
+The types of columns depend on the values only for undeclared members of JSON objects.
 
 | member | column |
 |---|---|
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 # members of an answer that become columns of its rows, unless the rows have such members
 ANSWER_COLUMNS = ("ladder", "player")
-# the numbers of all digits, and of digits after the point, in the decimal beside an exact text
+# precision and scale of the decimal column beside an exact text
 DECIMAL_FORMAT = 38, 6
 INT_LIMIT = 2**63  # the smallest absolute value that a column of integers cannot hold
 
@@ -78,7 +80,7 @@ def build_arrow_table(
         result: the result.
         kind: the type of its rows.
         rows: its rows.
-        exact: return numbers as exact texts with their decimals, instead of floats.
+        exact: return fractions as exact texts, each with a decimal column beside it, instead of as floats.
         with_names: add columns for the ladder and the player of the result if its rows lack them.
 
     Raises:

@@ -1,11 +1,12 @@
 """Annual places: the annual list sums the best monthly places. Games give no points.
 
-    value = the sum of the `months` best places on the lists of `of`; a missing place counts as `missing`
+    value = the sum of the player's `months` best places on the monthly lists of the ruleset `of`;
+            a missing place counts as `missing`
 
-(Catan Online World, annual list: the four best monthly places, place 150 for a missing month.) Only players whose
-account at the year's end is `account` are ranked. In the groups of `any_account` every player is ranked.
+(Catan Online World, annual list: the four best monthly places, place 150 for a missing month.) With `account`,
+only players who have that account at the year's end are ranked, except on lists whose `group` is in `any_account`.
 
-    months 1 and 3 only: 1 + 3 + 150 + 150 = 304
+    places 1 and 3 in two months, no place in the others: 1 + 3 + 150 + 150 = 304
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,10 @@ def refuse_params(params: AnnualPlacesParams, players_max: int) -> str | None:
     """
     for key in ("start", "min_games", "carry_over", "substitution"):
         if getattr(params, key) != AnnualPlacesParams.model_fields[key].default:
-            return f"params.{key}: an annual list has no games of its own; leave it out, the monthly lists decide it"
+            return (
+                f"params.{key}: an annual list has no games of its own; remove this parameter and set it in the "
+                "ruleset of the monthly lists"
+            )
     return None
 
 

@@ -1,6 +1,6 @@
 """Store the SQL history of the live generation: ladder changes, current games and their participants.
 
-This module has all SQL on the tables of the history. Rows are stored in parts: blocks of a ladder's changes, or of
+This module contains all SQL for the history tables. Rows are stored in parts: blocks of a ladder's changes, or of
 games. A generation references its parts, and reuses unchanged parts of the previous generation. New parts are written
 in small transactions, and become visible when the generation is promoted. Unreferenced parts are deleted afterwards.
 """
@@ -68,7 +68,7 @@ def open_history_writer(ledger: Ledger, generation: int, reuse: bool) -> History
 
 
 def write_changes(writer: HistoryWriter, built: Iterable[BuiltLadder]) -> int:
-    """Store the changes of ladders, and return their number."""
+    """Store the changes of ladders; return the number of changes."""
     part_rows: list[tuple[Any, ...]] = []
     new_rows: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
     changes = 0
@@ -170,7 +170,7 @@ def sweep_history(ledger: Ledger, until: int) -> None:
     table = history_parts.c
     with ledger.reading() as connection:
         published = read_history_generation(connection)
-        # rows of a part without a part row were left by a killed process
+        # data rows without a row in history_parts come from a process that lost the lock and kept writing after a sweep
         stored = {part for row_table in ROW_TABLES for part in _list_parts_in(connection, row_table, until)}
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
     kept_parts = {row.part for row in rows if row.generation == published or row.generation > until}
@@ -216,7 +216,7 @@ def find_change_difference(connection: Connection, stored: Sequence[Row[Any]], r
     if not stored and replayed_parts:
         return f"{subject} are missing"
     if [(row.block, row.scale, row.rows, row.digest) for row in stored] != replayed_parts:
-        return f"{subject} are not divided into the parts of a replay"
+        return f"{subject} differ from a replay in their blocks, scale, row counts or digests"
     for row, block in zip(stored, blocks, strict=True):
         if _read_rows(connection, history_changes, row.part) != list(iterate_change_rows(row.block, block)):
             return f"{subject} differ from a replay"
@@ -231,7 +231,7 @@ def find_game_difference(connection: Connection, stored: Sequence[Row[Any]], fac
             return "stored games are missing"
         row = parts.pop(0)
         if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.row_count, block.digest):
-            return "the stored games are not divided into the parts that the log gives"
+            return "the stored games differ from the log in their blocks, scale, row counts or digests"
         for table, expected in zip((history_games, history_participants), block.read(), strict=True):
             stored_rows = _read_rows(connection, table, row.part)
             if stored_rows != expected:

@@ -1,4 +1,8 @@
-"""Partners in tables: taken apart where that is said, refused where a rule has no teams, whole where an id is known."""
+"""Test partners in one cell.
+
+They are split if `--partners` or the layout says so, refused if the rule has no teams, and kept as one player if the
+ledger knows the id.
+"""
 
 import shlex
 from collections.abc import Callable
@@ -41,7 +45,7 @@ def test_rule_with_teams_rates_partners(table: Path, tmp_path: Path, ratings: Ca
 def test_rule_without_teams_refuses_partners(
     options: tuple[str, ...], table: Path, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
-    """Elo knows no partners: under no option are they rated as opponents who drew."""
+    """Elo has no teams: no option makes it rate partners as opponents who drew."""
     url = make_tennis_ledger(ratings, tmp_path)
     result = ratings("import", table, *options, db=url)
     assert result.exit_code == 1
@@ -50,8 +54,8 @@ def test_rule_without_teams_refuses_partners(
     assert "1016" not in ratings("standings", "elo-tennis/all", db=url).stdout
 
 
-def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """`--partners` may be given several times; none of them wins in silence, and a profile keeps all."""
+def test_several_partner_separators(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """`--partners` may be repeated: every separator applies, and a profile stores all of them."""
     url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     (table := tmp_path / "pairs.csv").write_text(
         "Date,Player 1,Player 2,Score\n2024-11-22,anna / ben,cleo + dora,3-1\n2024-11-23,anna,cleo + dora,1-3\n",
@@ -72,15 +76,15 @@ def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]
 
 
 def test_advice_for_two_names_in_a_cell_of_a_side(tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """Where a cell holds a side, two names in it are partners: no row for each of them helps, and nobody ties."""
+    """If a cell holds a side, the advice for two names in it is `--partners`, not a row per player or `--ties`."""
     (table := tmp_path / "pairs.csv").write_text("Date,White,Black,Result\n2024-11-22,anna & ben,cleo,1-0\n", "utf-8")
     result = ratings("import", table, db=make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin"))
     advice = "'anna & ben' looks like more than one player; if they are partners on one side, pass --partners '&'; "
     assert advice in result.stderr
 
 
-def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """An id that the ledger knows is one player, whatever it holds."""
+def test_known_id_is_not_split_and_is_reported(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """An id that the ledger knows is one player, even if it contains a separator."""
     url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     result = ratings("import", table, "--new-names", "accept", db=url)
@@ -90,7 +94,7 @@ def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: 
 
 
 def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """A table that was imported corrects nothing: known ids stay whole, and the only scored game needs no column."""
+    """Correcting with a table just imported changes nothing: it is read the same way, without a column for the game."""
     url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     assert ratings("import", table, "--new-names", "accept", db=url).exit_code == 0
@@ -104,7 +108,7 @@ def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: 
 
 
 def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """The only scored game stands for a missing column of new games; it is not that of a recorded game."""
+    """A table without the column `game` means the only scored game for new games, but leaves recorded games alone."""
     url = make_tennis_ledger(ratings, tmp_path)
     ratings("record", "--game", "darts", "--game-id", "g-1", "anna", "ben", db=url)
     (table := tmp_path / "cities.csv").write_text("game_id,city\ng-1,Ulm\n", encoding="utf-8")
@@ -114,7 +118,7 @@ def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ra
 
 
 def test_predictions_split_sides_like_records(tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """`predict` takes several texts for `--partners`, and keeps a known id with such a text whole."""
+    """`predict` accepts `--partners` several times, and does not split a known id that contains a separator."""
     url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     ratings("record", "--game-id", "g-2", "cleo", "dora", db=url)
@@ -135,7 +139,7 @@ def test_predictions_split_sides_like_records(tmp_path: Path, ratings: Callable[
 def test_correction_of_teams_names_the_command_that_works(
     typed: str, sides: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
-    """PLAYERS that split the teams of a game are refused with the right command, which works as it stands."""
+    """If PLAYERS would split a game's teams, the message shows the correct command, which works exactly as typed."""
     url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     assert ratings("record", "--game-id", "g-1", "--partners", "+", "anna+ben", "cleo+dora", db=url).exit_code == 0
     refused = ratings("correct", "g-1", *typed.split(), "--reason", "wrong way round", db=url)

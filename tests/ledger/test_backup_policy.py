@@ -1,4 +1,7 @@
-"""The backups that `backup make --keep` drops: those that a later one of their day, week or month replaces."""
+"""Test which backups `backup make --keep` deletes.
+
+All but the last one and the one with the highest position, of all and in each kept day, week and month.
+"""
 
 import random
 from collections.abc import Iterator
@@ -90,12 +93,12 @@ def test_future_backup_takes_one_place() -> None:
 POLICIES = ("1d", "14d", "3d,2w", "2w,2m", "14d,8w,12m", "1m")
 
 
-def draw_backups(chance: random.Random) -> Iterator[Backup]:
+def draw_backups(rng: random.Random) -> Iterator[Backup]:
     """Yield backups whose dates advance, jump ahead and go back, and whose positions mostly grow."""
     time, position = datetime(2026, 1, 1, tzinfo=UTC), 0
-    for _ in range(chance.randint(1, 60)):
-        time += timedelta(hours=chance.choice([1, 24, 24, 24, 36, 24 * 40, -24 * 3, -24 * 400]))
-        position = max(0, position + chance.choice([0, 1, 5, 5, -20]))
+    for _ in range(rng.randint(1, 60)):
+        time += timedelta(hours=rng.choice([1, 24, 24, 24, 36, 24 * 40, -24 * 3, -24 * 400]))
+        position = max(0, position + rng.choice([0, 1, 5, 5, -20]))
         yield build_backup(position, time)
 
 

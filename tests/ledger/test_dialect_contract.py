@@ -267,24 +267,28 @@ class DialectContract:
         """Only one transaction at a time begins or promotes a generation."""
         self.check_exclusion(ledger, ledger.dialect.lock_generations)
 
-    def test_begin_on_runs_excludes_others_after_a_short_wait(self, ledger: Ledger) -> None:
+    def test_transaction_on_runs_excludes_others_after_a_short_wait(self, ledger: Ledger) -> None:
         """An exclusive transaction makes another one fail after a short wait."""
-        begin_on_runs = ledger.dialect.begin_on_runs
+        transaction_on_runs = ledger.dialect.transaction_on_runs
         with ledger.reading() as first, ledger.reading() as second:
-            with begin_on_runs(first, 50, True), pytest.raises(DBAPIError) as raised, begin_on_runs(second, 50, True):
+            with (
+                transaction_on_runs(first, 50, True),
+                pytest.raises(DBAPIError) as raised,
+                transaction_on_runs(second, 50, True),
+            ):
                 raise AssertionError
             assert translate_to_reason(raised.value.orig or raised.value, ledger) == "busy"
-            with begin_on_runs(second, 50, True):
+            with transaction_on_runs(second, 50, True):
                 insert_runs(second, build_run_row(1))
         assert load_runs(ledger) == [build_run_row(1)]
 
-    def test_begin_on_runs_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
+    def test_transaction_on_runs_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
         """A transaction on runs stores its rows when it ends, and none if it fails."""
         with ledger.reading() as connection:
-            with pytest.raises(ZeroDivisionError), ledger.dialect.begin_on_runs(connection, 50, False):
+            with pytest.raises(ZeroDivisionError), ledger.dialect.transaction_on_runs(connection, 50, False):
                 insert_runs_and_fail(connection, build_run_row(1))
             assert load_runs(ledger) == []
-            with ledger.dialect.begin_on_runs(connection, 50, False):
+            with ledger.dialect.transaction_on_runs(connection, 50, False):
                 insert_runs(connection, build_run_row(2))
         assert load_runs(ledger) == [build_run_row(2)]
 
@@ -412,10 +416,12 @@ class DialectContract:
             assert (read_page(connection, 3, 6), read_page(connection, 9, 12)) == (b"", b"")
 
     def test_last_positions_all_return_the_last(self, ledger: Ledger) -> None:
-        """In a valid log, every query of `LAST_POSITIONS` returns the last position."""
+        """In a valid log, every query of `LAST_POSITION_QUERIES` returns the last position."""
         append_drafts(ledger, build_registration("anna"), build_past_game("g-1", "x", "y"))
         with ledger.reading() as connection:
-            positions = [connection.exec_driver_sql(query).scalar_one() for query in ledger.dialect.LAST_POSITIONS]
+            positions = [
+                connection.exec_driver_sql(query).scalar_one() for query in ledger.dialect.LAST_POSITION_QUERIES
+            ]
         assert positions == [2] * len(positions) != []
 
     # SQL that differs between stores

@@ -38,21 +38,23 @@ def load_season(url: str, rules: str, season: str, *later_events: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("season", "points", "started"),
+    ("season", "points", "start_total"),
     [
         ("2010-1", {"a": 105, "b": 100, "c": 96}, 300),
-        # a begins with 105 points and antes 10
+        # player a begins with 105 points and antes 10
         ("2010-2", {"a": 110, "b": 100, "d": 96}, 305),
-        # c did not play in the second season, and begins with the points after the first
+        # player c did not play in the second season, and begins with the points after the first
         ("2010-3", {"a": 113, "c": 96, "d": 92}, 302),
     ],
 )
-def test_season_starts_with_carried_points(ledger_url: str, season: str, points: dict[str, int], started: int) -> None:
+def test_season_starts_with_carried_points(
+    ledger_url: str, season: str, points: dict[str, int], start_total: int
+) -> None:
     """With carry-over, players start a season with the points of their last one."""
     table = load_season(ledger_url, CARRYING, season)
 
     assert {row.player: row.points for row in table.rows} == points
-    assert table.start_total == started
+    assert table.start_total == start_total
 
 
 def test_season_starts_with_initial_points_without_carry_over(ledger_url: str) -> None:
@@ -67,7 +69,7 @@ def test_late_game_moves_all_later_seasons(ledger_url: str) -> None:
     """With carry-over, a late game of the first season changes the points of the later seasons."""
     table = load_season(ledger_url, CARRYING, "2010-3", build_b5_game("late", "2010-1", 3, "cba"))
 
-    # the first season now ends with a 100, b 99, c 101; the second with a 104, b 99, d 95
+    # the first season now ends with a=100, b=99, c=101; the second with a=104, b=99, d=95
     assert {row.player: row.points for row in table.rows} == {"a": 108, "c": 100, "d": 91}
 
 
@@ -111,7 +113,7 @@ class SeasonalParams(OwnKParams):
 def test_games_outside_their_season_do_not_count_under_any_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A game dated outside its season does not count, also under a rule without a check of its own."""
+    """A game dated outside its season does not count, even under a rule without a check of its own."""
     assert BY_GAME.check is None
     substitute_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams))
     rules = LEAGUE_OF_CHESS | {"rule": "seasonal/1", "params": {"season_months": [1, 7]}}
@@ -142,7 +144,7 @@ LEAGUE_OF_CHESS: dict[str, Any] = {
 
 
 def build_chess_game(game_id: str, month: int, season: str) -> dict[str, Any]:
-    """Return a game of chess on the first of a month that anna wins over ben."""
+    """Return a game of chess that anna wins against ben on the first of a month."""
     participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben"), 1)]
     data = {"game_id": game_id, "game": "chess", "season": season, "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}
