@@ -1,4 +1,4 @@
-"""Tenhou's rating for riichi: fixed points by place, corrected by the strength of the table.
+"""Tenhou's rating for riichi: fixed points by place, adjusted for the strength of the table.
 
     R' = R + m * (base + (mean - R) / 40),  m = max(1 - 0.002 * games, 0.2)
 
