@@ -91,7 +91,7 @@ COMMANDS = {
         "segments:segments",
         "Seal old events for workers; list, check and prune segments.",
     ),
-    "verify": ("verify:verify", "Recompute every hash from the records."),
+    "verify": ("verify:verify", "Compare all hashes and stored data with the records."),
     "nightly": (
         "nightly:nightly",
         "Store standings and verify the ledger; --backup adds a backup.",

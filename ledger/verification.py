@@ -67,9 +67,9 @@ CODES = {
     "guard": "a trigger that protects the events is missing or altered",
     "head": "the ledger does not contain the history of the expected head",
     "meaning": "a record holds an invalid event",
-    "schema": "a table, an index, a view or a trigger differs from this program's definition, or was not created by it",
+    "schema": "a table, an index, a view or a trigger is foreign, or differs from this program's definition",
     "standings": "stored standings differ from a replay",
-    "trace": "a cached trace differs from a replay; it is deleted, and its folder is named",
+    "trace": "a cached trace differs from a replay; the trace is deleted, and the message gives its path",
     "published": "a published list differs from the standings at its coordinates",
     "clock": "a result disagrees with the game's clock about a removal",
     "rule": "a rule failed at a game",
@@ -108,7 +108,11 @@ def verify_log(
     if not has_all_tables:
         return VerifiedCounts(objects=object_count)
     for name in ledger.dialect.find_altered_guards(connection):
-        yield Finding("guard", None, f"the guard {name} is missing or altered, so others can change events")
+        yield Finding(
+            "guard",
+            None,
+            f"the guard {name} is missing or altered, so the database no longer refuses changes to events",
+        )
     until, count = _read_extent(ledger, connection, after)
     rows_read, is_gap_known = 0, False
     for rows, findings in _walk_log(ledger, connection, after=after, until=until, count=count):
@@ -147,7 +151,9 @@ def _check_schema(connection: Connection) -> Generator[Finding, None, tuple[int,
         yield Finding("schema", None, str(problem))
     versions = list(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
     if versions != [SCHEMA_REVISION]:
-        yield Finding("schema", None, f"the table alembic_version holds {versions}, not only {SCHEMA_REVISION}")
+        yield Finding(
+            "schema", None, f"the table alembic_version holds {versions}, but must hold only {SCHEMA_REVISION}"
+        )
     return object_count, True
 
 
@@ -251,10 +257,10 @@ def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
 def _describe_gap(position: int, next_position: int) -> Finding:
     """Return the finding about absent positions between two positions, or about a wrong order of the two."""
     if next_position <= position:
-        return Finding("missing", next_position, f"is stored after position {position}")
+        return Finding("missing", next_position, f"this event is out of order: it is stored after position {position}")
     is_single = next_position == position + 2
     absent = f"position {position + 1}" if is_single else f"positions {position + 1} to {next_position - 1}"
-    return Finding("missing", position + 1, f"{absent} absent")
+    return Finding("missing", position + 1, f"no event is stored at {absent}")
 
 
 def _check_row(row: dict[str, Any], previous_chain_hash: bytes | None) -> Iterator[Finding]:
@@ -267,7 +273,9 @@ def _check_row(row: dict[str, Any], previous_chain_hash: bytes | None) -> Iterat
     leaf = leaf_hash(record)
     if leaf != row["leaf_hash"]:
         yield Finding(
-            "leaf-hash", position, f"the record does not have its leaf hash; the record is {_quote_record(record)}"
+            "leaf-hash",
+            position,
+            f"the record does not match the stored leaf hash; the record is {_quote_record(record)}",
         )
     stored_leaf = row["leaf_hash"] if isinstance(row["leaf_hash"], bytes) else b""
     if previous_chain_hash is not None and chain_hash(previous_chain_hash, stored_leaf) != row["chain_hash"]:
@@ -412,29 +420,31 @@ def find_contradictions(
 def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
     """Yield findings about `supersedes`, renames, and duplicates, which exist only if a unique index was missing."""
 
-    def select_repeated(column: str, condition: str) -> str:
+    def select_repeated(column: str, condition: str, problem: str) -> str:
         new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)
         return (
-            f"SELECT max(position), {column} FROM events WHERE {condition}{new} GROUP BY {column} HAVING count(*) > 1"
+            f"SELECT max(position), {column}, '{problem}' FROM events WHERE {condition}{new} "
+            f"GROUP BY {column} HAVING count(*) > 1"
         )
 
     queries = {
-        ("supersedes", "an event of its type supersedes no other"): "SELECT position, event_id FROM events "
+        "supersedes": "SELECT position, event_id, 'this event supersedes another, which its type does not allow' "
+        "FROM events "
         f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})" + " AND position > :after" * bool(after),
-        ("twice", CODES["twice"]): " UNION ALL ".join(
+        "twice": " UNION ALL ".join(
             [
-                select_repeated("event_id", "1 = 1"),
-                select_repeated("subject", "type = 'game.recorded'"),
-                select_repeated("supersedes", "supersedes IS NOT NULL"),
+                select_repeated("event_id", "1 = 1", "this event id occurs twice"),
+                select_repeated("subject", "type = 'game.recorded'", "this game is recorded twice"),
+                select_repeated("supersedes", "supersedes IS NOT NULL", "this event is superseded twice"),
             ]
         ),
     }
     parameters = {"after": after} if after else {}
     yield from _check_revisions(ledger, connection, after)
     yield from _check_renames(ledger, connection)
-    for (code, problem), query in queries.items():
+    for code, query in queries.items():
         try:
-            for position, value in connection.execute(text(query), parameters):
+            for position, value, problem in connection.execute(text(query), parameters):
                 yield Finding(code, position, f"{quote(value)}: {problem}")
         except DBAPIError as error:
             _raise_unless_damage(ledger, error)

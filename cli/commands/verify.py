@@ -30,7 +30,7 @@ from ratings_ledger.projections.stored.verification import verify_all
     "--since",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
-    help="Check only data recorded and computed since this head, which the log must contain.",
+    help="Check only data recorded or computed after this head, which the log must contain.",
 )
 @rule_seconds_option
 @workers_options
@@ -45,10 +45,10 @@ def verify(
     segments: str | None,
     output_format: str,
 ) -> int:
-    """Recompute every hash from the records. Compare all stored data with them, and print nothing if all is well.
+    """Compare all hashes and stored data with the records.
 
-    At a terminal, it reports how much it checked. Exit 1 if it finds something, and 3 if something, such as a lock,
-    prevented the check.
+    If all is well, print only a summary, and only at a terminal. Exit 1 if there are findings, and 3 if the check could
+    not run, for example because of a lock.
     """
     report_finding = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)

@@ -40,12 +40,13 @@ def describe_forfeits(number: int, forfeits: str | None, lines: Sequence[int] = 
     """Describe the forfeits of an import, with their lines in a table.
 
     >>> describe_forfeits(2, None, [18, 20])
-    '2 forfeits, recorded but not rated; --forfeits rated rates those with a winner (lines 18, 20)'
+    '2 forfeits (lines 18, 20), recorded but not rated; to rate those with a winner, pass --forfeits rated'
     """
     in_lines = f" ({format_lines(lines)})" if lines else ""
+    subject = f"{count(number, 'forfeit')}{in_lines}"
     if forfeits == RATED:
-        return f"{count(number, 'forfeit')}, rated if they have a winner{in_lines}"
-    return f"{count(number, 'forfeit')}, recorded but not rated; --forfeits rated rates those with a winner{in_lines}"
+        return f"{subject}, rated if they have a winner"
+    return f"{subject}, recorded but not rated; to rate those with a winner, pass --forfeits rated"
 
 
 def format_lines(lines: Sequence[int]) -> str:

@@ -47,7 +47,11 @@ def read_rows(
     """
     with open_simple_table(file, COLUMNS) as table:
         if "player" not in table.header or not {*NUMBERS} & {*table.header}:
-            raise Refused("missing-column", "the table needs the columns player, and points or to", table.line)
+            raise Refused(
+                "missing-column",
+                "the table needs a column `player`, and a column `points` or `to`; add them to its first line",
+                table.line,
+            )
         order = find_date_order(((line, cells.get("at", "")) for line, cells in table.rows), dates)
 
         def parse_time(text: str) -> int:
@@ -63,7 +67,7 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
     """Return the adjustment in a row, with defaults for empty cells. Raises `Refused`, with the line."""
     try:
         if "player" not in cells or ("points" in cells) == ("to" in cells):
-            raise Refused("missing-member", "the row needs a player, and either points or to")
+            raise Refused("missing-member", "the row needs a value for `player`, and one for either `points` or `to`")
         if delimiter in COMMA_DELIMITERS:
             cells |= {name: convert_decimal_comma(name, cells[name]) for name in NUMBERS if name in cells}
         return defaults._replace(

@@ -53,7 +53,7 @@ class ComparedSide(Result):
             return "not published"
         published = "" if self.published is ABSENT else f"published at position {self.published}, "
         played = "" if at.as_of is None else f", played up to {format_instant(at.as_of)}"
-        rules = f", all games by {at.rules}" if at.rules else ""
+        rules = f", all games under {at.rules}" if at.rules else ""
         ruleset = "" if rules or self.ruleset is ABSENT else f", under {self.ruleset or 'no ruleset'}"
         return f"{published}known at position {at.known_at}{played}{rules}{ruleset}"
 

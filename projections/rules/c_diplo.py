@@ -103,7 +103,7 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     centres, first = columns[CENTRES][i], columns[FIRST][i]
     if first >= constants[SOLO]:
         if centres < first:
-            return [Term("solo of another", 0, f"with {first} centres")]
+            return [Term("another player's solo", 0, f"with {first} centres")]
         return [Term("solo", constants[SOLO_POINTS] * SCALE, f"{first} centres, {constants[SOLO]} are needed")]
     return [
         Term("taking part", constants[PARTICIPATION] * SCALE, "for every player"),
@@ -127,7 +127,7 @@ def _explain_placement(i: int, columns: Columns, constants: Numbers) -> Term:
 def remark(n: int, names: Sequence[str], columns: Columns, params: CDiploParams) -> str:
     """Describe whether the game ended with a solo, and the lead of the first power."""
     first, second = columns[FIRST][0], columns[FIRST + 1][0]
-    return f"{'solo' if first >= params.solo else 'no solo'}: {first} centres against {second} of the second"
+    return f"{'solo' if first >= params.solo else 'no solo'}: {first} centres against the second's {second}"
 
 
 RULE = Rule(

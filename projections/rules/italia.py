@@ -91,7 +91,8 @@ def refuse_params(params: ItaliaParams, players_max: int) -> str | None:
     """
     if params.no_break == "pct_mult" and params.no_break_bonus * params.tss % 100:
         return (
-            f"params.no_break_bonus: {params.no_break_bonus} % of {params.tss} % is finer than a hundredth of a point"
+            f"params.no_break_bonus: {params.no_break_bonus} % of {params.tss} % is finer than a hundredth of a point; "
+            "choose percentages whose product is a multiple of 100"
         )
     return None
 
@@ -187,7 +188,9 @@ def explain(
 def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     centres, first, second = columns[CENTRES][i], columns[FIRST][i], columns[SECOND][i]
     if is_out(i, columns, constants):
-        name, reason = ("solo of another", f"with {first} centres") if centres else ("eliminated", "no centre left")
+        name, reason = (
+            ("another player's solo", f"with {first} centres") if centres else ("eliminated", "no centre left")
+        )
         return [Term(name, constants[ELIMINATED] * SCALE, reason)]
     base, least, each = base_points(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
     extra = no_break_points(i, columns, constants, base)
@@ -209,13 +212,17 @@ def _explain_placement(i: int, columns: Columns, constants: Numbers) -> list[Ter
     """Return the term for the place and, for the first player, the terms for a solo, a break or no break."""
     place, first, second = columns[PLACE][i], columns[FIRST][i], columns[SECOND][i]
     tied = sum(columns[FIRST + power][i] == columns[CENTRES][i] for power in range(POWERS)) > 1
-    detail = "centres of several powers are equal: the years before decide, then the power" if tied else "by centres"
+    detail = (
+        "tied on centres; decided by the centres of earlier years, then by the order of powers"
+        if tied
+        else "by centres"
+    )
     terms = [Term(f"place {place}", constants[PLACEMENT + place - 1] * SCALE, detail)]
     if is_solo(i, columns, constants):
         terms.append(Term("break", constants[BREAK] * SCALE, "part of a solo"))
         terms.append(Term("solo", constants[SOLO_BONUS] * SCALE, f"{first} centres, {constants[SOLO]} are needed"))
     elif place == 1:
-        lead = f"{first} centres, the second has {second}; {constants[MARGIN]} more are needed"
+        lead = f"{first} centres against the second's {second}; a lead of {constants[MARGIN]} is needed"
         terms.append(Term("break", constants[BREAK] * SCALE * is_break(i, columns, constants), lead))
     return terms
 
@@ -226,7 +233,7 @@ def remark(n: int, names: Sequence[str], columns: Columns, params: ItaliaParams)
     winners = [names[i] for i in range(n) if columns[PLACE][i] == 1]
     result = f"won by {joined(winners)}, " if winners else ""
     kind = "solo" if is_solo(0, columns, constants) else "break" if is_break(0, columns, constants) else "no break"
-    return f"{result}{kind}: {first} centres against {second} of the second"
+    return f"{result}{kind}: {first} centres against the second's {second}"
 
 
 RULE = Rule(

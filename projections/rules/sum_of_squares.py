@@ -85,7 +85,7 @@ def _explain_player(i: int, columns: Columns, params: SumOfSquaresParams, amount
     centres, first, squares = columns[CENTRES][i], columns[FIRST][i], sum_of_squares(i, columns)
     if first >= params.solo:
         if centres < first:
-            return Term("solo of another", amount, f"with {first} centres")
+            return Term("another player's solo", amount, f"with {first} centres")
         return Term("solo", amount, f"{first} centres, {params.solo} are needed")
     exact = 2 * amount * squares == 2 * params.points * SCALE * centres * centres
     note = "" if exact else f"rounded to {decimal(1, SCALE)}"

@@ -101,4 +101,4 @@ def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
     if facts.cache is None or not any(list_files(facts.cache / TRACES)):
         return
     for ladder, path in find_wrong_traces(facts, decode(connection, facts.position, cached=False)):
-        yield Finding("trace", None, f"{path} differs from a replay of {ladder}; it is deleted")
+        yield Finding("trace", None, f"the cached trace {path} differed from a replay of {ladder} and was deleted")

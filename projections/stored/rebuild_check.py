@@ -45,10 +45,11 @@ def check_by_replay(
         failed = {failure.ladder for failure in failures}
         differing = _find_differing(ledger, generation, plan, uncached_facts, results, failed, report_progress)
     for ladder, path in find_wrong_traces(facts, uncached_facts):
-        logger.warning("ratings: %s differs from a replay of %s; it is deleted", path, ladder)
+        logger.warning("ratings: the cached trace %s differed from a replay of %s and was deleted", path, ladder)
     if differing and facts.cache is not None:
         logger.warning(
-            "ratings: only the first replay used the cache, so the cache may be wrong; to delete it: rm -r %s",
+            "ratings: the second replay, without the cache, gave different results, so the cache may be damaged; "
+            "to delete it, run: rm -r %s",
             quote(str(facts.cache)),
         )
     return differing

@@ -92,13 +92,14 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
         ("player,too\nanna,5\n", "unknown-column: line 1 of {}: 'too' is not one of player, points, to, reason, at"),
         (
             "player,reason\nanna,r\n",
-            "missing-column: line 1 of {}: the table needs the columns player, and points or to",
+            "missing-column: line 1 of {}: the table needs a column `player`, and a column `points` or `to`; "
+            "add them to its first line",
         ),
         ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
         ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' is in lines 2 and 3 of {}"),
         (
             "player,points,to\nanna,5,6\n",
-            "missing-member: line 2 of {}: the row needs a player, and either points or to",
+            "missing-member: line 2 of {}: the row needs a value for `player`, and one for either `points` or `to`",
         ),
         ("player,to\nanna,5,6\n", "row-length: line 2 of {}: the row has 3 cells, but the header only 2"),
         ("player;to\nanna;1,234\n", "bad-decimal: line 2 of {}: to: '1,234' could be a whole number or a fraction"),

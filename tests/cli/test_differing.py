@@ -155,7 +155,7 @@ def test_another_version_affects_only_its_ladders(tmp_path: Path, db: str, ratin
     table_lines = ratings("diff", "now", "rules=catan-elo@later", db=db).stdout.splitlines()
     assert table_lines[1:3] == [
         f"A  known at position 7, {UNDER_VERSION}",
-        "B  known at position 7, all games by catan-elo@later",
+        "B  known at position 7, all games under catan-elo@later",
     ]
 
 

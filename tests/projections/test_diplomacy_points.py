@@ -173,7 +173,7 @@ def explain_game(rule: Rule, *years: str) -> tuple[dict[str, list[tuple[str, str
 def test_explanations_show_the_formula() -> None:
     """The terms have the summands of the formula, and the remark the end of the game."""
     terms, remark = explain_game(C_DIPLO, "17 17 0 0 0 0 0")
-    assert remark == "no solo: 17 centres against 17 of the second"
+    assert remark == "no solo: 17 centres against the second's 17"
     assert terms["austria"] == [
         ("taking part", "1", "for every player"),
         ("centres", "17", "1 for each of 17"),
@@ -194,4 +194,4 @@ def test_explanations_show_the_formula() -> None:
         terms, remark = explain_game(rule, "18 16 0 0 0 0 0")
         assert remark.startswith("solo: 18 centres")
         assert terms["austria"] == [("solo", "100", "18 centres, 18 are needed")]
-        assert terms["germany"] == [("solo of another", "0", "with 18 centres")]
+        assert terms["germany"] == [("another player's solo", "0", "with 18 centres")]

@@ -233,7 +233,8 @@ PARAMS_AND_REASONS = {
     "4 % of 25 %": ({"no_break": "pct_mult", "no_break_bonus": 4, "tss": 25}, None),
     "7 % of 10 %": (
         {"no_break": "pct_mult", "no_break_bonus": 7},
-        "params.no_break_bonus: 7 % of 10 % is finer than a hundredth of a point",
+        "params.no_break_bonus: 7 % of 10 % is finer than a hundredth of a point; "
+        "choose percentages whose product is a multiple of 100",
     ),
     "7 % in addition": ({"no_break": "pct_add", "no_break_bonus": 7}, None),
     "5 % of 10 %": ({"no_break": "pct_mult", "no_break_bonus": 5}, "5 % of 10 % is finer"),
@@ -295,12 +296,12 @@ def test_terms_follow_the_formula_order():
     """Without a break, the explanation lists the terms in the order of the formula."""
     terms, remark = explain_event(build_diplomacy("9 9 7 5 3 1 0"))
 
-    tied = "centres of several powers are equal: the years before decide, then the power"
+    tied = "tied on centres; decided by the centres of earlier years, then by the order of powers"
     survivors = "5 powers have at least 3 centres: 4 times 10 %"
     assert terms["austria"] == [
         ("centres", "36", "4 for each of 9"),
         ("place 1", "70", tied),
-        ("break", "0", "9 centres, the second has 9; 3 more are needed"),
+        ("break", "0", "9 centres against the second's 9; a lead of 3 is needed"),
         ("participation", "1", "for every player with a centre"),
         ("TSS", "214/5", f"{survivors} of 107"),
     ]
@@ -312,7 +313,7 @@ def test_terms_follow_the_formula_order():
         ("TSS", "22", f"{survivors} of 55"),
     ]
     assert terms["france"] == [("eliminated", "1", "no centre left")]
-    assert remark == "won by austria, no break: 9 centres against 9 of the second"
+    assert remark == "won by austria, no break: 9 centres against the second's 9"
 
 
 TERMS_BY_VARIANT = {
@@ -337,8 +338,8 @@ def test_no_break_term_follows_the_formula(variant, order, amount, of):
 def test_explanation_gives_the_lead():
     """The explanation of a break or a solo gives the winner and the lead."""
     terms, remark = explain_event(build_diplomacy("13 8 6 4 2 1 0"))
-    assert terms["austria"][2] == ("break", "30", "13 centres, the second has 8; 3 more are needed")
-    assert remark == "won by austria, break: 13 centres against 8 of the second"
+    assert terms["austria"][2] == ("break", "30", "13 centres against the second's 8; a lead of 3 is needed")
+    assert remark == "won by austria, break: 13 centres against the second's 8"
 
     terms, remark = explain_event(build_diplomacy("18 16 0 0 0 0 0"))
     assert terms["austria"][2:5] == [
@@ -346,11 +347,11 @@ def test_explanation_gives_the_lead():
         ("solo", "170", "18 centres, 18 are needed"),
         ("participation", "1", "for every player with a centre"),
     ]
-    assert terms["germany"] == [("solo of another", "1", "with 18 centres")]
+    assert terms["germany"] == [("another player's solo", "1", "with 18 centres")]
     assert terms["italy"] == [("eliminated", "1", "no centre left")]
-    assert remark == "won by austria, solo: 18 centres against 16 of the second"
+    assert remark == "won by austria, solo: 18 centres against the second's 16"
 
-    assert explain_event(build_diplomacy("13 8 6 4 2 1 0"), ["italy"])[1] == "break: 13 centres against 8 of the second"
+    assert explain_event(build_diplomacy("13 8 6 4 2 1 0"), ["italy"])[1] == "break: 13 centres against the second's 8"
     remark_of_shared_seat = explain_event(build_diplomacy("13 8 6 4 2 1 0", substitute="Austria"))[1]
     assert remark_of_shared_seat.startswith("won by austria and zoe, break")
 

@@ -255,7 +255,7 @@ def test_wrong_trace_is_found_by_full_replay(
     rewrite_file(path, columns, header)
     assert (read_answers() != expected) is (wrong_part != "mint")
     result = ratings(*checking_command, db=url)
-    message = f"{path} differs from a replay of galactic-points; it is deleted"
+    message = f"the cached trace {path} differed from a replay of galactic-points and was deleted"
     assert message in result.stdout + caplog.text
     assert result.exit_code == (1 if checking_command == ("verify",) else 0)
     assert not path.exists()

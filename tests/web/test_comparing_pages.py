@@ -47,7 +47,7 @@ def test_versions_over_the_same_games(pages: Application, url: str, ratings: Rat
     }
     assert len(ladder["rows"]) > 2
     page = get(pages, f"/compare{address}").text
-    for text in ("Log loss", "<h3>Gains</h3>", "<h3>Losses</h3>", "all games by elo-catan@9"):
+    for text in ("Log loss", "<h3>Gains</h3>", "<h3>Losses</h3>", "all games under elo-catan@9"):
         assert text in page
     assert "all games under elo-catan@1 against elo-catan@9" in get(pages, "/compare").text
 
