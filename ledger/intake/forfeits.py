@@ -40,13 +40,13 @@ def describe_forfeits(number: int, forfeits: str | None, lines: Sequence[int] = 
     """Describe the forfeits of an import, with their lines in a table.
 
     >>> describe_forfeits(2, None, [18, 20])
-    '2 forfeits (lines 18, 20), recorded but not rated; to rate those with a winner, pass --forfeits rated'
+    '2 forfeits, recorded but not rated (lines 18, 20); to rate those with a winner, pass --forfeits rated'
     """
     in_lines = f" ({format_lines(lines)})" if lines else ""
-    subject = f"{count(number, 'forfeit')}{in_lines}"
+    subject = count(number, "forfeit")
     if forfeits == RATED:
-        return f"{subject}, rated if they have a winner"
-    return f"{subject}, recorded but not rated; to rate those with a winner, pass --forfeits rated"
+        return f"{subject}, rated if they have a winner{in_lines}"
+    return f"{subject}, recorded but not rated{in_lines}; to rate those with a winner, pass --forfeits rated"
 
 
 def format_lines(lines: Sequence[int]) -> str:

@@ -351,7 +351,9 @@ def test_gap_of_positions_costs_no_time(position: int, db: str, ratings: Ratings
     ):
         result = ratings(*command, db=db)
         assert result.exit_code == 0, (command, result)
-    assert any(message.startswith("missing: positions ") for message in list_findings(ratings, db))
+    assert any(
+        message.startswith("missing: no event is stored at positions ") for message in list_findings(ratings, db)
+    )
 
 
 DAMAGED_COLUMNS = {

@@ -59,7 +59,7 @@ def test_forfeits_are_counted_and_rated_on_request(
     path.write_text(FORFEITS, encoding="utf-8")
     result = ratings("import", path, "--set", "game=chess", *options, db=one_db)
     assert result.exit_code == 0, result.stderr
-    assert describe_forfeits(3, options[-1] if options else None) in result.stderr
+    assert describe_forfeits(3, options[-1] if options else None, [2, 3, 4]) in result.stderr
     games = json.loads(ratings("games", "--limit", 0, "--format", "json", db=one_db).stdout)["rows"]
     assert [game["extra"]["forfeit"] for game in games] == ["+:-", "-:-", "-:+"]
     assert [game.get("rated") for game in games] == rated
