@@ -58,7 +58,7 @@ class ExplainedPeriod(NamedTuple):
 
 
 def explain_period_of_game(trace: Trace, row: int) -> ExplainedPeriod | None:
-    """Explain the rating period of a game, given the game's row in the facts; return None if it is not closed.
+    """Explain the closed rating period of a game, given the row of the game in the facts; return None without one.
 
     Raises `RuleFailure`.
     """

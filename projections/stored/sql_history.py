@@ -150,7 +150,7 @@ def check_row_count(ledger: Ledger, generation: int) -> None:
     if expected_count != stored_count:
         raise LockLost(
             f"generation {generation} has {stored_count:,} of its {expected_count:,} rows of changes and games; "
-            "nothing was promoted; run: ratings rebuild"
+            "nothing was promoted; run: ratings rebuild --history"
         )
 
 

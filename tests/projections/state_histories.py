@@ -18,7 +18,7 @@ CLUBS = ["red", "blue", "green"]
 MOMENTS = [*INSTANTS, "2010-07-04T18:00:00Z", "2010-06-30T22:00:00Z", "2010-06-30T21:59:59.999999Z"]
 UNTIL = [*ENDS, *MOMENTS, "2010-07-01", "2010-06-30"]
 WEIGHTS = {
-    "record": 30, "correct": 14, "void": 5, "reinstate": 5, "rename": 6, "seed": 12, "adjust": 7, "withdraw": 9,
+    "record": 30, "correct": 14, "void": 5, "reinstate": 5, "rename": 8, "seed": 12, "adjust": 7, "withdraw": 9,
     "publish": 5, "withdraw a version": 2, "rename a club": 2,
 }  # fmt: skip
 
@@ -117,7 +117,7 @@ def rename(world: World) -> Event:
     seeded = [data["player"] for data in seeds if data["ladder"] == ladder] or [data["player"] for data in seeds]
     current_ids = [name for name in {*(seeded if world.one_in(2) else PEOPLE)} if current(name) == name]
     player = world.choose(*sorted(current_ids)) if current_ids else PEOPLE[0]
-    new_player = world.choose(*(seeded or PEOPLE)) if not world.one_in(3) else f"new {world.number}"
+    new_player = world.choose(*(seeded or PEOPLE)) if world.one_in(2) else f"new {world.number}"
     return world.build_event("player.renamed", player=player, new_player=new_player)
 
 
@@ -227,7 +227,13 @@ def collect_refusals(log: Log, event: Event) -> set[str]:
             )
         case "club.renamed":
             renamed_clubs = [renamed["data"]["club"] for renamed in select_live(log, "club.renamed")]
-            clubs = {p.get("club") for game in derive_games(log).values() for p in game.data["participants"]}
+            # a game that no longer names the club, after a correction, has still made it known
+            games = [
+                event["data"]["game"] if event["type"] == "game.corrected" else event["data"]
+                for event in log
+                if event["type"] in ("game.recorded", "game.corrected")
+            ]
+            clubs = {participant.get("club") for game in games for participant in game["participants"]}
             return (
                 {"club-renamed-already", "renamed-already"}
                 if data["club"] in renamed_clubs

@@ -187,7 +187,7 @@ def test_rules_with_state_agree_with_naive_replay(
     run_state_machine_as_test(
         StateMachine,
         settings=settings(
-            max_examples=400 if at_length else 12, stateful_step_count=50, derandomize=not at_length, database=None,
+            max_examples=400 if at_length else 16, stateful_step_count=50, derandomize=not at_length, database=None,
             deadline=None, phases=[Phase.generate, Phase.shrink] if at_length else [Phase.generate],
             suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
         ),
