@@ -415,7 +415,7 @@ class DialectContract:
                 )
             assert (read_page(connection, 3, 6), read_page(connection, 9, 12)) == (b"", b"")
 
-    def test_last_positions_all_return_the_last(self, ledger: Ledger) -> None:
+    def test_last_position_queries_all_return_the_last(self, ledger: Ledger) -> None:
         """In a valid log, every query of `LAST_POSITION_QUERIES` returns the last position."""
         append_drafts(ledger, build_registration("anna"), build_past_game("g-1", "x", "y"))
         with ledger.reading() as connection:
