@@ -61,10 +61,9 @@ Award = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ItaliaParams(TableParams):
-    """The parameters, in points, except for percentages. `placement` begins with first place.
+    """The parameters, in points. `placement` begins with first place.
 
-    `tss` is a percentage, and `no_break_bonus` is one under `pct_add` and `pct_mult`.
-
+    `tss` is a percentage, and so is `no_break_bonus` under `pct_add` and `pct_mult`.
     After a solo, all other players get `eliminated` points, as eliminated players do.
     """
 
@@ -86,7 +85,6 @@ def refuse_params(params: ItaliaParams, players_max: int) -> str | None:
     """Return the problem with the parameters, or None.
 
     Overflow needs no check: M is below 10^6, and every product is below 10^14.
-
     M * (1 + 10 %) * (1 + TSS) in hundredths is whole if the product of both percentages is a multiple of 100.
     """
     if params.no_break == "pct_mult" and params.no_break_bonus * params.tss % 100:
@@ -188,10 +186,9 @@ def explain(
 def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     centres, first, second = columns[CENTRES][i], columns[FIRST][i], columns[SECOND][i]
     if is_out(i, columns, constants):
-        name, reason = (
-            ("another player's solo", f"with {first} centres") if centres else ("eliminated", "no centre left")
-        )
-        return [Term(name, constants[ELIMINATED] * SCALE, reason)]
+        if centres:
+            return [Term("another player's solo", constants[ELIMINATED] * SCALE, f"with {first} centres")]
+        return [Term("eliminated", constants[ELIMINATED] * SCALE, "no centre left")]
     base, least, each = base_points(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
     extra = no_break_points(i, columns, constants, base)
     whole = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
@@ -212,11 +209,8 @@ def _explain_placement(i: int, columns: Columns, constants: Numbers) -> list[Ter
     """Return the term for the place and, for the first player, the terms for a solo, a break or no break."""
     place, first, second = columns[PLACE][i], columns[FIRST][i], columns[SECOND][i]
     tied = sum(columns[FIRST + power][i] == columns[CENTRES][i] for power in range(POWERS)) > 1
-    detail = (
-        "tied on centres; decided by the centres of earlier years, then by the order of powers"
-        if tied
-        else "by centres"
-    )
+    tie_break = "tied on centres; decided by the centres of earlier years, then by the order of powers"
+    detail = tie_break if tied else "by centres"
     terms = [Term(f"place {place}", constants[PLACEMENT + place - 1] * SCALE, detail)]
     if is_solo(i, columns, constants):
         terms.append(Term("break", constants[BREAK] * SCALE, "part of a solo"))
