@@ -101,8 +101,7 @@ class PeriodState(Result):
     closed_to:  the last instant of the last closed period, None if no period is closed yet
     open_games: the number of games in open periods
     closed_now: whether these games are scored as if the periods closed now
-    closes_at:  the last instant of the first open period to end, among those with games; a tournament ends with its
-                last game
+    closes_at:  the last instant of the open period with games that ends first; a tournament ends with its last game
     """
 
     closed_to: datetime | None
