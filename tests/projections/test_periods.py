@@ -15,7 +15,7 @@ from ratings_ledger.projections.replay.periods import (
     LadderSlots,
     Periods,
     ResultRows,
-    build_ranking_input,
+    build_results,
     divide_into_periods,
     number_tournaments,
 )
@@ -201,7 +201,7 @@ def test_random_results_agree_with_plain_loops(kind: str, sides: bool) -> None:
         )
         labels = number_tournaments(to_array(*(chance.choice([MISSING, 0, 1, 2]) for _ in range(games))))
         periods = divide_into_periods(instants, kind, "Europe/Berlin", labels)
-        results = build_ranking_input(periods, slots)
+        results = build_results(periods, slots)
         expected = [list_results_plainly(periods, slots, index) for index in range(len(periods.begin))]
         assert [to_lists(results, index) for index in range(len(periods.begin))] == expected
 
@@ -215,9 +215,7 @@ def test_long_ladder_is_laid_out_whole(kind: str) -> None:
     instants = np.sort(generator.integers(0, 50 * 365 * 86_400 * 1_000_000, games))
     players = generator.integers(0, 15_000, 2 * games)
     periods = divide_into_periods(instants, kind, "Europe/Berlin")
-    results = build_ranking_input(
-        periods, LadderSlots(np.arange(games + 1) * 2, players, np.zeros((2, 2 * games), np.int32))
-    )
+    results = build_results(periods, LadderSlots(np.arange(games + 1) * 2, players, np.zeros((2, 2 * games), np.int32)))
 
     assert len(results.rows[0]) == results.rows_from[-1] == 2 * games
     assert (np.diff(periods.of_game) >= 0).all()
