@@ -1,5 +1,6 @@
 """Implement `record`: record one game from the command line, from answers at a terminal, or from JSON."""
 
+import shlex
 import sys
 from typing import Any
 
@@ -152,7 +153,8 @@ def _build_game(
     if game is None:
         raise click.UsageError("--game is missing; add the name of the game, such as --game catan")
     if game_id is None:
-        raise click.UsageError(f"--game-id is missing; add a new id, such as --game-id {game}-0042")
+        example = shlex.quote(f"{game}-0042")
+        raise click.UsageError(f"--game-id is missing; add a new id, such as --game-id {example}")
     given_labels = {name: label for name, label in labels.items() if label is not None}
     data = {"game_id": game_id, "game": game, **given_labels, "participants": participants}
     return {"type": "game.recorded", "data": data}

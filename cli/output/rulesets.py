@@ -85,8 +85,7 @@ def print_ruleset(state: RulesetState) -> None:
     for version in state.never_in_force:
         render.print_hanging(f"Version {version.version} is never in force: {version.why}.", 2)
     if not state.withdrawn:
-        missing_rule = f"The rule {ruleset.rule} is not installed; install the package that provides it."
-        render.print_hanging(state.version_note or missing_rule, 2)
+        render.print_hanging(state.version_note, 2)
 
 
 def format_problem(file: str, problem: RulesetProblem) -> str:

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, to_canonical_content
-from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
+from ratings_ledger.ledger.intake.files import STDIN, FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import CellSyntax, TypedSide, has_score
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
@@ -154,9 +154,10 @@ def _add_correction(
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
         # the ids of this table count its rows, so the recorded game may not be the game of the row
+        file = "FILE" if item.file == STDIN else shlex.quote(item.file)
         message = (
             f"the recorded game {quote(game_id)} is another game; to compare a table without ids run: ratings import "
-            f"{shlex.quote(item.file)} --sync"
+            f"{file} --sync"
         )
         requested.items.append(Rejection("id-conflict", message, item.file, item.line))
         return

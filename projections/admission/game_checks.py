@@ -76,7 +76,7 @@ class GameChecks:
         Args:
             connection: the open ledger.
             until: the last position to read.
-            versions: the versions in force by ruleset; after they have changed, call `clear`.
+            versions: the live versions of each ruleset; after they have changed, call `clear`.
             unusable_games: by game, the reason why its ruleset cannot be used here.
             allow_uncounted: whether to accept games that a ladder cannot score.
             notes: the collectors of notes about the games.

@@ -98,7 +98,7 @@ class RulesetState(Answer):
     """A version of a ruleset, with all versions of the ruleset and the days on which each scores.
 
     `ruleset` is the version itself, published at `position` by `by`. `version_note` says what happens to points and
-    ranks when the version changes; it is None if the rule is not installed. `in_words` has paragraphs that describe the
+    ranks when the version changes, or why the version cannot be used here. `in_words` has paragraphs that describe the
     rule. `earlier` is the version published before this one. `withdrawn` says at which position the version was
     withdrawn and at which it can still be used; it is empty for a live version.
     """
@@ -111,7 +111,7 @@ class RulesetState(Answer):
     ruleset: Ruleset = field(metadata=HIDDEN, kw_only=True)
     position: int = field(metadata=HIDDEN, kw_only=True)
     by: str = field(metadata=HIDDEN, kw_only=True)
-    version_note: str | None = field(metadata=HIDDEN, kw_only=True)
+    version_note: str = field(metadata=HIDDEN, kw_only=True)
     in_words: tuple[str, ...] = field(metadata=HIDDEN, kw_only=True)
     earlier: Ruleset | None = field(metadata=HIDDEN, kw_only=True)
     withdrawn: str = field(metadata=HIDDEN, kw_only=True)
@@ -166,7 +166,7 @@ def _find_assumption(assumed: dict[str, str], key: str) -> str:
 class RecordedVersion(NamedTuple):
     """A published version with its event.
 
-    `bound` is the version bound to its rule, None if the rule is not installed or the version is withdrawn.
+    `bound` is the version bound to its rule, None if the version cannot be used here or is withdrawn.
     `withdrawn_at` is the position of the event that withdraws the version, or None.
     """
 
@@ -274,7 +274,7 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
         ruleset=chosen.ruleset,
         position=chosen.position,
         by=chosen.event["by"],
-        version_note=chosen.bound and chosen.bound.ranking.version_note,
+        version_note=_describe_version_change(chosen),
         times=times,
         in_words=_read_rule_description(chosen.bound),
         earlier=next(
@@ -282,6 +282,14 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
         ),
         withdrawn=_describe_withdrawal(chosen),
     )
+
+
+def _describe_version_change(recorded: RecordedVersion) -> str:
+    """Say what happens to points and ranks when the version changes, or why the version cannot be used here."""
+    version, problems = bind(recorded.ruleset, recorded.position)
+    if version is not None:
+        return version.ranking.version_note
+    return f"This version cannot be used here: {problems[0].key}: {problems[0].message}."
 
 
 def _describe_withdrawal(version: RecordedVersion) -> str:

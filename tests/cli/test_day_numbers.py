@@ -195,6 +195,8 @@ def test_correct_does_not_match_a_game_of_another_kind(
         "the recorded game '2024-09-17-1' is another game; to compare a table without ids run: ratings import "
         f"{file} --sync",
     )
+    piped = ratings("correct", "--file", "-", "--reason", "x", db=db, input=file.read_text(encoding="utf-8"))
+    assert "run: ratings import FILE --sync" in " ".join(piped.stderr.split())
 
 
 def draw_table(rng: Random, game: str) -> list[str]:

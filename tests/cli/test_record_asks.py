@@ -362,6 +362,10 @@ MISSING_VALUES = {
         "--game is missing; add the name of the game, such as --game catan",
     ),
     "an id": (["mira", "anouk", "--game", "chess"], "--game-id is missing; add a new id, such as --game-id chess-0042"),
+    "an id for a game with a space in its name": (
+        ["mira", "anouk", "--game", "blitz chess"],
+        "--game-id is missing; add a new id, such as --game-id 'blitz chess-0042'",
+    ),
     "players": (["--game", "chess"], "options such as --game need PLAYERS"),
 }
 

@@ -324,7 +324,7 @@ def test_doctor_names_the_command_of_a_failed_job(db: str, ratings: Ratings) -> 
 
 @pytest.mark.slow_cases
 def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
-    """`read_status`, `doctor` and `record` name a rule that is not installed."""
+    """`read_status`, `doctor`, `rules show` and `record` name a rule that is not installed."""
     status = read_status(ratings, db_without_rule)
     assert status["rules_missing"] == [{"ruleset": "darts@1", "rule": "gone/1", "games": ["darts", "chess"]}]
     assert "darts@1 needs the rule gone/1, which is not installed" in ratings("status", db=db_without_rule).stdout
@@ -334,6 +334,8 @@ def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
         if row["what"] == "rule"
     ]
     assert (row["state"], row["value"]) == ("WRONG", "gone/1 is not installed")
+    shown = " ".join(ratings("rules", "show", "darts", db=db_without_rule).stdout.split())
+    assert "This version cannot be used here: rule: 'gone/1' is not installed." in shown
     withdrawal = row["remedy"].partition("ratings ")[2].replace("TEXT", "gone").split()
     assert ratings(*withdrawal, "--dry-run", db=db_without_rule).exit_code == 0
     assert ratings("doctor", db=db_without_rule).exit_code == 1
