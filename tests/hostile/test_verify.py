@@ -85,6 +85,23 @@ def test_changed_stored_standings_are_reported(what: str, db: str, ratings: Rati
     assert all(finding.startswith("standings: ") for finding in findings), findings
 
 
+ONE_FINDING = {
+    "a row less": "the stored standings differ from a replay",
+    "games": "games is stored as 4, but a replay has 3",
+    "players": "players is stored as 4, but a replay has 3",
+    "a scale": "scale is stored as 1000, but a replay has 1000000",
+}
+
+
+@pytest.mark.parametrize("what", ONE_FINDING)
+def test_stored_difference_is_one_finding_a_ladder(what: str, db: str, ratings: Ratings) -> None:
+    """`verify` reports a difference once for each ladder, and compares with the replay, not with the stored rows."""
+    run_statements(db, STORED_CHANGES[what])
+    assert list_findings(ratings, db) == [
+        f"standings: {ladder}: {ONE_FINDING[what]}" for ladder in ("elo-chess/3-4", "elo-chess/all")
+    ]
+
+
 @pytest.mark.slow_cases
 def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     """`verify` reports a ladder whose row contradicts the generation that it names as its build."""
