@@ -152,7 +152,7 @@ def build_rejections_page() -> str:
             "",
             "## Findings",
             "",
-            "What `ratings verify` reports. Without findings it prints nothing and exits with 0.",
+            "What `ratings verify` reports. Without findings it exits with 0, and prints only a summary, at a terminal.",
             "",
             "| code | meaning |",
             "|---|---|",

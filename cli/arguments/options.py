@@ -126,7 +126,7 @@ def read_elo_games(context: click.Context, parameter: click.Parameter, values: t
 
 
 ignore_clock_option = click.option(
-    "--ignore-clock", is_flag=True, help="Append even if the last event is dated after this machine's time."
+    "--ignore-clock", is_flag=True, help="Append even if the last event is dated ahead of this machine's clock."
 )
 
 
