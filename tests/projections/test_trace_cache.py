@@ -32,6 +32,7 @@ from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.applying import apply_event, settle_facts
+from ratings_ledger.projections.facts.column_files import DamagedFile
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
@@ -216,6 +217,23 @@ def test_damaged_trace_is_replaced_with_one_warning(
     (line,) = caplog.messages
     assert line.endswith(f"is not used: {path.name}/before is damaged")
     assert find_cached_trace(facts, UNBOUNDED_LADDERS[0]) is not None
+
+
+def test_check_of_facts_includes_open_traces(
+    tmp_path: Path, trace_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check of facts also checks the traces that queries opened, because later queries do not check them again."""
+    ledger = make_ledger(str(tmp_path / "ratings.db"))
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    with ledger.reading() as connection:
+        collect_answers(decode(connection), UNBOUNDED_LADDERS[0], None)
+        facts = decode(connection, lazily=True)
+    (path,) = trace_folder.rglob("traces/*-*-*")
+    flip_bit(path, Random(0), find_column_span(path, "before"))
+    assert find_cached_trace(facts, UNBOUNDED_LADDERS[0]) is not None
+    with pytest.raises(DamagedFile, match="before is damaged") as caught:
+        facts.check()
+    assert caught.value.path == path
 
 
 @pytest.mark.slow
