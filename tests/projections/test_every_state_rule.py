@@ -109,6 +109,18 @@ def iterate_traces(name: str, ladders: Any) -> Iterator[Any]:
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("name", SYSTEMS)
+def test_last_points_are_those_after_the_last_steps(name: str, plain_facts: Any) -> None:
+    """The last points and the last steps of every player are the end of all their steps, also with rating periods."""
+    for trace in iterate_traces(name, load_ladders(plain_facts)):
+        for player in range(len(trace.points)):
+            steps = [*trace.steps(player)]
+            for limit in (1, 3, len(steps), len(steps) + 1):
+                assert trace.steps(player, limit) == steps[-limit:]
+                assert trace.last_points(player, limit) == [step.points_before + step.change for step in steps[-limit:]]
+
+
+@pytest.mark.slow_cases
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_compiled_rules_have_the_same_states(
     name: str, plain_facts: Any, expected: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
