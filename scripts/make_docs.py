@@ -152,7 +152,7 @@ def build_rejections_page() -> str:
             "",
             "## Findings",
             "",
-            "What `ratings verify` reports. Without findings it exits with 0, and prints only a summary, at a terminal.",
+            "What `ratings verify` reports. Without findings it exits with 0 and prints only a summary, at a terminal.",
             "",
             "| code | meaning |",
             "|---|---|",
