@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -350,29 +350,22 @@ def _read_rows(
     name_columns, has_commas = find_name_columns(header), delimiter in COMMA_DELIMITERS
     numbered_rows = _split_rows(lines, delimiter, first_line)
     while batch := [*islice(numbered_rows, ROWS_AT_ONCE)]:
-        for line, cells in _read_cells(batch, header, name_columns):
-            if has_commas and isinstance(cells, dict):
-                cells = convert_commas(cells)
+        rows = [row for _, row in batch if isinstance(row, list)]
+        all_cells: Iterable[Cells | Refused]
+        if len(rows) == len(batch) and (plain := read_plain_cells(rows, header)) and not has_dashes(rows, name_columns):
+            all_cells = plain
+        else:
+            all_cells = (
+                row if isinstance(row, Refused) else read_row_cells(blank_dashes(row, name_columns), header)
+                for _, row in batch
+            )
+        if has_commas:
+            all_cells = (convert_commas(cells) if isinstance(cells, dict) else cells for cells in all_cells)
+        for (line, _), cells in zip(batch, all_cells, strict=True):
             if cells:
                 yield line, cells
             else:
                 count_blank()
-
-
-def _read_cells(
-    numbered_rows: list[tuple[int, list[str] | Refused]], header: Header, name_columns: tuple[int, ...]
-) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield the non-empty cells of rows by column; `name_columns` are the indexes of the columns with players."""
-    rows = [row for _, row in numbered_rows if isinstance(row, list)]
-    if (
-        len(rows) == len(numbered_rows)
-        and (plain := read_plain_cells(rows, header))
-        and not has_dashes(rows, name_columns)
-    ):
-        yield from zip([line for line, _ in numbered_rows], plain, strict=True)
-        return
-    for line, row in numbered_rows:
-        yield line, row if isinstance(row, Refused) else read_row_cells(blank_dashes(row, name_columns), header)
 
 
 def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:

@@ -240,7 +240,7 @@ def _read_long_games(
             yield line, problem, source, None if is_row_whole else last_id
             unreadable = None if is_row_whole else line
             continue
-        game_rows = [cells for _, cells in numbered if isinstance(cells, dict)]
+        game_rows: list[Any] = [cells for _, cells in numbered]  # a refusal has a line as its key, never an id
         if unreadable is not None:
             # ... or to the next game
             message = f"the unreadable row in line {unreadable} may belong to this game; correct that row"
@@ -249,13 +249,13 @@ def _read_long_games(
             message = f"more than {ROWS_MAX:,} rows have the game_id {quote(key)}; give each game an id of its own"
             yield line, Refused("record-too-large", message), None, key
         else:
-            event = _read_long_game(numbered, columns, options)
+            event = _read_long_game(numbered, game_rows, columns, options)
             yield (isinstance(event, Refused) and event.line) or line, event, game_rows, key
         last_id, unreadable = key, None
 
 
 def _read_long_game(
-    numbered: list[tuple[int, Any]], columns: CsvColumns, options: TableOptions
+    numbered: list[tuple[int, Any]], rows: list[Cells], columns: CsvColumns, options: TableOptions
 ) -> dict[str, Any] | Refused:
     """Return the game of some rows, or a refusal; if a single row is the cause, the refusal has its line.
 
@@ -263,7 +263,7 @@ def _read_long_game(
     """
     line, (other_columns, has_numbers, read_others) = None, _split_player_columns(columns.player)
     try:
-        event = read_game(_join_shared_cells([row for _, row in numbered], columns), columns, options)
+        event = read_game(_join_shared_cells(rows, columns), columns, options)
         participants = event["data"]["participants"] = []
         for line, row in numbered if columns.player else ():  # noqa: B007
             if "player" not in row:
