@@ -34,6 +34,8 @@ def run() -> NoReturn:
         if is_request(request):
             os._exit(answer(request, sys.argv[1:]))
     gc.set_threshold(GC_THRESHOLD)
+    # the library of linear algebra in numpy starts a thread per core when it is loaded; nothing here uses it
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from ratings_ledger.cli.main import run_program
 
     try:
