@@ -414,11 +414,18 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain_unknown_member(problem: Refused, kind: str) -> Refused:
-    """Return a refusal of a game; for an unknown member, say which game types have it, or where free text goes."""
+    """Return a refusal of a game; for an unknown member, say where it belongs, or where free text goes.
+
+    A member belongs to the game instead of a participant, to participants instead of the game, or to other game types.
+    """
     if problem.code != "unknown-member":
         return problem
     path = problem.message.partition(": ")[0]
     member = path.rpartition(".")[2]
+    is_of_participant = path.startswith("participants.")
+    if (is_of_participant or path == member) and member in _list_member_names(GAME_TYPES[kind].model):
+        owner, other = ("the game", "a participant") if is_of_participant else ("a participant", "the game")
+        return Refused(problem.code, f"{path}: this is a member of {owner}, not of {other}; move it there")
     other_kinds = [name for name in GAME_TYPES if member in _list_member_names(GAME_TYPES[name].model)]
     if not other_kinds:
         return Refused(problem.code, f"{problem.message}; free text goes into extra")

@@ -62,6 +62,14 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
         "game.recorded", GAME | {"venue": "club"},
         "unknown-member: venue: there is no member of this name (value 'club'); free text goes into extra",
     ),
+    "a member of participants": (
+        "game.recorded", GAME | {"score": 3},
+        "unknown-member: score: this is a member of a participant, not of the game; move it there",
+    ),
+    "a member of the game": (
+        "game.recorded", GAME | {"participants": [SEATS[0] | {"city": "Bonn"}, SEATS[1]]},
+        "unknown-member: participants.1.city: this is a member of the game, not of a participant; move it there",
+    ),
     "a place that fits a score": (
         "game.recorded",
         GAME | {"score_order": "low", "participants": [SEATS[0] | {"score": 9}, SEATS[1] | {"score": 7}]},
