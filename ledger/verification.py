@@ -98,8 +98,8 @@ def verify_log(
         ledger: The opened ledger.
         connection: A connection to it.
         expected: A head that the log must contain.
-        since: Another head that the log must contain; only events after it are checked, and the storage is
-            not checked.
+        since: Another head that the log must contain. Of the events, only those after it and all renames are
+            checked; the storage is not checked.
     """
     after = 0 if since is None else since.position
     for message in ledger.dialect.find_storage_damage(connection) if since is None else ():
@@ -235,7 +235,9 @@ def _check_range(ledger: Ledger, connection: Connection, first: int, until: int)
             if row["recorded_at"] < recorded_at:
                 findings.append(Finding("time-order", row_position, "recorded earlier than the previous event"))
             recorded_at = row["recorded_at"]
-        position, chain = row_position, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
+        position, chain = max(row_position, 0), row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
+        if row_position < 1:
+            chain = ZERO  # the history begins after this row
     if position < until:
         findings.append(_describe_gap(position, until + 1))
     return rows, findings
@@ -255,7 +257,9 @@ def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
 
 
 def _describe_gap(position: int, next_position: int) -> Finding:
-    """Return the finding about absent positions between two positions, or about a wrong order of the two."""
+    """Return the finding about absent positions between two positions, about a wrong order, or a position below 1."""
+    if next_position < 1:
+        return Finding("missing", next_position, "this event has no valid position: the first position is 1")
     if next_position <= position:
         return Finding("missing", next_position, f"this event is out of order: it is stored after position {position}")
     is_single = next_position == position + 2
@@ -264,7 +268,7 @@ def _describe_gap(position: int, next_position: int) -> Finding:
 
 
 def _check_row(row: dict[str, Any], previous_chain_hash: bytes | None) -> Iterator[Finding]:
-    """Yield the findings in one row; `previous_chain_hash` is the stored one, or None if it is unreadable."""
+    """Yield the findings in one row; `previous_chain_hash` is the stored one, or None if it is unknown."""
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):

@@ -259,6 +259,21 @@ def test_edit_without_trigger_is_found(
     assert all(f"position {position}: " in result.stdout for _, position in EDITS[edit])
 
 
+@pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
+def test_position_below_one_is_found_in_sqlite(attacked_url: str) -> None:
+    """An event at a position below 1 is found there, and as missing at its own position, but nothing between them."""
+    definition = drop_trigger(attacked_url, "events_refuse_update")
+    with closing(open_plain_connection(attacked_url)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("UPDATE events SET position = -4 WHERE position = 5")
+    execute_plainly(attacked_url, definition)
+    findings = [(finding.code, finding.position) for finding in list_findings(attacked_url)]
+    assert [finding for finding in findings if finding[0] in ("missing", "chain-hash")] == [
+        ("missing", -4),
+        ("missing", 5),
+    ]
+
+
 def test_deleted_event_is_found(attacked_url: str) -> None:
     """A deleted event is found as missing at its position."""
     definition = drop_trigger(attacked_url, "events_refuse_delete")
