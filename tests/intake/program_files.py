@@ -140,6 +140,12 @@ PGN = {
         games=["2024-11-22-1 2024-11-22T11:00 Jürgen 1 Zoë 2"],
         notes=["1 game with letters that are not UTF-8, read as Windows-1252"],
     ),
+    "PGN in Latin-1 with two tags on a line": pgn(
+        format_tags("Jürgen", "Zoë").replace("]\n[", "] [", 1) + "\n1-0\n",
+        "latin-1",
+        games=["2024-11-22-1 2024-11-22T11:00 Jürgen 1 Zoë 2"],
+        notes=["1 game with letters that are not UTF-8, read as Windows-1252"],
+    ),
     "PGN in UTF-16": pgn(
         format_tags() + "\n1-0\n", "utf-16", refused=[("1 bad-utf8", "the file is UTF-16; save it as")]
     ),
@@ -250,11 +256,14 @@ LICHESS = {
         format_lichess_line("benchess", "AnnaBlitz"), format_lichess_line("benchess", "AnnaBlitz", id="x/y"),
         format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner="green"),
         format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", players={}),
-        format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", createdAt=1e300), '{"id":"q7Zvs\n',
+        format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", createdAt=1e300),
+        format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner=["white"], status={}), '{"id":"q7Zvs\n',
         refused=[("2 bad-value", "id: 'x/y' is not a game id of Lichess"),
                  ("3 bad-value", "winner: 'green' contradicts the status 'mate'"),
                  ("4 missing-member", "the game has no players.white"),
-                 ("5 bad-time", "is not a number of milliseconds since 1970"), ("6 bad-json", "is not a JSON object")],
+                 ("5 bad-time", "is not a number of milliseconds since 1970"),
+                 ("6 bad-value", "winner: ['white'] contradicts the status {}"),
+                 ("7 bad-json", "is not a JSON object")],
     ),
 }  # fmt: skip
 
@@ -329,14 +338,14 @@ TRF = {
         HEADS,
         format_trf_player(1, "Adler, Anna", "   2 w 1"),
         format_trf_player(2, "Berg, Ben", "   1 b 0"),
-        refused=[("4 bad-time", "there is no line 132 with the date of round 1; add the date")],
+        refused=[("4 bad-time", "no line that begins with 132 has the date of round 1; add the date")],
     ),
     "TRF with two of a name": trf(
         HEADS,
         DATED,
         format_trf_player(1, "Adler, Anna", "   2 w 1"),
         format_trf_player(2, "Adler, Anna", "   1 b 0"),
-        refused=[("6 player-twice", "'Adler, Anna' is also the player of line 5; give them different names")],
+        refused=[("6 player-twice", "'Adler, Anna' is also the player of line 5; give the players different names")],
     ),
     "TRF out of its columns": trf(
         HEADS,

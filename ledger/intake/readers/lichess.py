@@ -28,7 +28,7 @@ _STATUSES_WITHOUT_WINNER = frozenset({"draw", "stalemate", "insufficientMaterial
 _UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
 # the statuses of games that a player lost without playing, or by cheating
 _FORFEIT_STATUSES = frozenset({"noStart", "cheat"})
-# members that every game of Lichess has; events of this program do not have them
+# members that every game of Lichess has; no event of this program has all of them
 _MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
 
 
@@ -43,7 +43,7 @@ class _GameConverter:
         """Convert a game to an event; return None for a game that is left out. Raises `Refused`."""
         game = _parse_game(line)
         status, winner = game.get("status"), game.get("winner")
-        if status in _UNFINISHED:
+        if isinstance(status, str) and status in _UNFINISHED:
             self.special_games.add("aborted or unfinished")
             return None
         game_id = game.get("id")
@@ -56,7 +56,8 @@ class _GameConverter:
             self.special_games.add("with the computer or a player without an account")
             return None
         if (
-            winner not in _PLACES
+            not isinstance(winner, str | None)
+            or winner not in _PLACES
             or not isinstance(status, str)
             or (winner is None and status not in _STATUSES_WITHOUT_WINNER)
         ):

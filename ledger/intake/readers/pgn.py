@@ -226,6 +226,7 @@ class _GameConverter:
         self._members = {"game": "chess", **self._common.members}
         self._has_game = "game" in self._common.members
         self._numbers = Counter[str]()
+        self._uses_fallback = False  # whether a tag of the current game was decoded by the fallback encoding
 
     def decode(self, raw: bytes) -> str:
         """Decode the text of tags by the named encoding, or UTF-8 or Windows-1252. Raises `Refused` (bad-utf8)."""
@@ -238,11 +239,17 @@ class _GameConverter:
                 except UnicodeDecodeError:
                     pass
                 else:
-                    self.special_games.add("with letters that are not UTF-8", "read as Windows-1252")
+                    self._uses_fallback = True
                     return text
             byte = raw[problem.start]
             message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is not valid {self._encoding or 'UTF-8'}"
             raise Refused("bad-utf8", f"{message}; name the encoding with --encoding") from None
+
+    def count_fallback(self) -> None:
+        """Count the game whose tags were just decoded if one of them is not UTF-8."""
+        if self._uses_fallback:
+            self.special_games.add("with letters that are not UTF-8", "read as Windows-1252")
+            self._uses_fallback = False
 
     def convert_game(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
         """Convert a game to an event; also return whether it has an address. Return None for a game that is left out.
@@ -356,6 +363,7 @@ def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     converter = _GameConverter(options)
     is_numbered: bool | None = None
     for game in read_games(opened.content, converter.decode):
+        converter.count_fallback()
         if not isinstance(game, TaggedGame):
             yield game[0], game[1], None, None
             continue

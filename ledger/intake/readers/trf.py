@@ -81,8 +81,8 @@ class _Tournament:
             start_number = int(start)
             for earlier in self.players.values():
                 if earlier.name == name:
-                    message = f"{quote(name)} is also the player of line {earlier.line}; give them different names"
-                    raise Refused("player-twice", message)
+                    message = f"{quote(name)} is also the player of line {earlier.line}"
+                    raise Refused("player-twice", f"{message}; give the players different names")
             if start_number in self.players:
                 message = f"line {self.players[start_number].line} has the start number {start_number}, too"
                 raise Refused("player-twice", f"{message}; give the players different start numbers")
@@ -120,7 +120,7 @@ class _Tournament:
             first, last = (_DAY.search(self._header_lines.get(code, (0, ""))[1]) for code in (START, END))
             if first is not None and (last is None or first[0] == last[0]):
                 return "-".join(first.groups())
-            problem = f"there is no line 132 with the date of round {number + 1}"
+            problem = f"no line that begins with 132 has the date of round {number + 1}"
         raise Refused("bad-time", f"{problem}; add the date, or set one for all games: --set occurred_at=2024-11-22")
 
     def check_rounds(self) -> None:
@@ -266,7 +266,7 @@ def _decode(content: bytes, encoding: str | None) -> str:
     for name in (encoding,) if encoding else ("utf-8-sig", "cp1252"):
         with suppress(UnicodeDecodeError):
             return content.decode(name)
-    raise Refused("bad-utf8", f"the file is not {encoding or 'UTF-8'}; name another with --encoding")
+    raise Refused("bad-utf8", f"the file is not {encoding or 'UTF-8'}; name its encoding with --encoding")
 
 
 def _is_trf(name: str, start: bytes) -> bool:
