@@ -21,7 +21,16 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, to_canonical_content
-from ratings_ledger.ledger.intake.files import STDIN, FileDigest, FileNote, Item, Progress, read_items, read_lines
+from ratings_ledger.ledger.intake.files import (
+    STDIN,
+    FileDigest,
+    FileNote,
+    Item,
+    Progress,
+    describe_source,
+    read_items,
+    read_lines,
+)
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import CellSyntax, TypedSide, has_score
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
@@ -63,7 +72,7 @@ def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) ->
         game = apply_revisions(log.about(f"game:{game_id}"))
         _add_void(requested, game_id, game, reason=reason, decided_at=decided_at, file=file, line=number)
     if not first_lines and not requested.items:
-        raise Refused("empty-file", f"{file} contains no game; write one game_id per line")
+        raise Refused("empty-file", f"{describe_source(file)} contains no game; write one game_id per line")
     return requested
 
 
@@ -155,8 +164,9 @@ def _add_correction(
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
         # the ids of this table count its rows, so the recorded game may not be the game of the row
         file = "FILE" if item.file == STDIN else shlex.quote(item.file)
+        problem = "is voided, so it may not be the game of this row" if game.voided else "is another game"
         message = (
-            f"the recorded game {quote(game_id)} is another game; to compare a table without ids run: ratings import "
+            f"the recorded game {quote(game_id)} {problem}; to compare a table without ids run: ratings import "
             f"{file} --sync"
         )
         requested.items.append(Rejection("id-conflict", message, item.file, item.line))
@@ -278,10 +288,11 @@ def add_scores(
     """Add the parts of a score such as 3:2 to the cells of players; return the cells.
 
     Without `players`, use the players of the game in the order of their places. Raises `Refused` (score-missing) unless
-    the score has one part for each cell.
+    the score has one number for each cell; `BadArgument` for a game of a kind other than placing.
     """
+    _refuse_other_kind(game)
     cells = [*players]
-    if not players and game.data.get("kind", "placing") == "placing":
+    if not players:
         seats = zip(GAME_TYPES["placing"].places(game.data), game.data["participants"], strict=True)
         by_place = sorted(seats, key=itemgetter(0))
         for _, tied in groupby(by_place, itemgetter(0)):
@@ -289,7 +300,7 @@ def add_scores(
     scores = score.split(":")
     if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
         example = ":".join(str(part) for part in range(len(cells) + 1, 1, -1))
-        message = f"the score {score} does not have one part for each of {' '.join(cells)}; write it such as {example}"
+        message = f"the score {score} does not have one number for each of {' '.join(cells)}; write it like {example}"
         raise Refused("score-missing", message)
     split = [(syntax.split(cell), text) for cell, text in zip(cells, scores, strict=True)]
     if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):
@@ -305,11 +316,9 @@ def place_players(
 
     Cells may contain scores (`anna:3`). If cells join partners, they define all teams; otherwise the recorded teams
     stay. If the new places contradict the scores, or a new player has no score, each place keeps its score. Raises
-    `BadArgument` for a game of another type, `Refused` for invalid places or scores.
+    `BadArgument` for a game of a kind other than placing, `Refused` for invalid places or scores.
     """
-    if game.data.get("kind", "placing") != "placing":
-        message = f"a list of players cannot correct a game of kind {game.data['kind']}; use --edit, or JSON on"
-        raise BadArgument(f"{message} standard input")
+    _refuse_other_kind(game)
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
     new: list[dict[str, Any]] = []
     cells = syntax.parse_participants(players, low=game.data.get("score_order") == "low")
@@ -338,6 +347,13 @@ def place_players(
         message = f"{refusal.message}; pass --score with the scores in the order of the places, {example}"
         raise Refused(refusal.code, message)
     return with_scores
+
+
+def _refuse_other_kind(game: RevisedGame) -> None:
+    """Raise `BadArgument` for a game of a kind other than placing."""
+    if (kind := game.data.get("kind", "placing")) != "placing":
+        message = f"PLAYERS, --score and --sets cannot correct a game of kind {kind}; use --edit, or JSON on"
+        raise BadArgument(f"{message} standard input")
 
 
 def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:

@@ -74,7 +74,7 @@ class Item(NamedTuple):
     event:       a line of JSON, an event that a reader composed, or a refusal
     source:      the text or the rows from which the event was read
     rows_of:     the game id, if a reader composed the event from rows of a table
-    table:       whether the file is a table
+    table:       whether the file is a table, or holds games in the format of another program
     is_numbered: whether the game's id consists of its day and a number
     accounts:    whether the players are online accounts, so that their names are not misspelt
     form:        where the table has the names of players
@@ -122,14 +122,15 @@ def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
                 if count % 256 == 0:
                     yield Progress(name, count_bytes_read())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}; copy or export it again", name)
+        message = f"{describe_source(name)} is cut off or damaged: {error}; copy or export it again"
+        yield Rejection("bad-gzip", message, name)
     except Refused as problem:
         yield problem.to_rejection(name)
     except MemoryError:
         is_too_large = True  # reported below, after the memory is released
     else:
         if not count:
-            yield Rejection("empty-file", f"{name} contains no events", name)
+            yield Rejection("empty-file", f"{describe_source(name)} contains no events", name)
     if is_too_large:
         yield Rejection("file-too-large", TOO_LARGE, name)
     yield FileDigest(name, digest.hexdigest(), tables[-1].sheet if tables else None)
@@ -149,7 +150,8 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
                     raise line
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}; copy or export it again") from error
+        message = f"{describe_source(name)} is cut off or damaged: {error}; copy or export it again"
+        raise Refused("bad-gzip", message) from error
 
 
 def read_simple_table(name: str) -> SimpleTable | None:
@@ -190,6 +192,11 @@ def _build_directory_refusal(name: str) -> Refused:
     return Refused("is-a-directory", f"{name} is a folder; name the files in it")
 
 
+def describe_source(name: str) -> str:
+    """Return the name of a file for a message."""
+    return "standard input" if name == STDIN else name
+
+
 def find_size(name: str) -> int | None:
     """Return the size of a file in bytes, or None for standard input and other files without a size."""
     return os.path.getsize(name) if name != STDIN and Path(name).is_file() else None
@@ -215,8 +222,8 @@ def _open_content(
         bytes_read += len(data)
         silent_bytes += len(data)
         if is_compressed and silent_bytes > SILENT_BYTES_MAX:
-            message = f"more than {SILENT_BYTES_MAX:,} bytes of {name} expand to nothing, so it contains no events"
-            raise Refused("bad-gzip", message)
+            problem = f"more than {SILENT_BYTES_MAX:,} bytes of {describe_source(name)} expand to nothing"
+            raise Refused("bad-gzip", f"{problem}, so it contains no events")
         return data
 
     def read_expanded(size: int) -> bytes:
@@ -225,8 +232,8 @@ def _open_content(
         data = zipped.read1(size)
         expanded_bytes, silent_bytes = expanded_bytes + len(data), 0
         if expanded_bytes > max(EXPANDED_BYTES_MAX, EXPANSION_MAX * bytes_read):
-            message = f"{name} expands to more than {EXPANSION_MAX} times its size, so it is not a compressed log"
-            raise Refused("bad-gzip", message)
+            problem = f"{describe_source(name)} expands to more than {EXPANSION_MAX} times its size"
+            raise Refused("bad-gzip", f"{problem}, so it is not a compressed log")
         return data
 
     try:

@@ -29,6 +29,12 @@ from correction_helpers import (
     run_json_command,
 )
 
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame
+from ratings_ledger.ledger.intake.corrections import add_scores
+from ratings_ledger.ledger.intake.parsing import CellSyntax
+from ratings_ledger.ledger.validation.identities import Identities
+
 pytestmark = pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 
 
@@ -455,6 +461,14 @@ def test_scores_that_do_not_fit_are_refused(
     db = copy_ledger(create_ledger)
     record_duel(ratings, db)
     assert get_refusal_code(ratings, db, "correct", "s-1", *arguments, *REASON_OPTION) == code
+
+
+@pytest.mark.parametrize("players", [(), ("ben", "anna")])
+def test_score_cannot_correct_a_battle(players: tuple[str, ...]) -> None:
+    """A game of another kind than placing has no places to which the parts of a score belong."""
+    game = RevisedGame({"kind": "battle", "participants": []}, 0, voided=False, last=KnownEvent("e", "game", 0, {}))
+    with pytest.raises(BadArgument, match="cannot correct a game of kind battle; use --edit, or JSON"):
+        add_scores(game, players, Identities(), score="3:2", syntax=CellSyntax())
 
 
 def import_and_correct_sets(tmp_path: Path, ratings: Ratings, row: str, *arguments: str) -> tuple[Any, str]:
