@@ -50,8 +50,8 @@ def find_cache_folder() -> str | None:
 
     The folder may be deleted at any time.
     """
-    if home := os.environ.get("XDG_CACHE_HOME"):
-        return os.path.join(home, "ratings-ledger")
+    if cache_home := os.environ.get("XDG_CACHE_HOME"):
+        return os.path.join(cache_home, "ratings-ledger")
     user_home = os.path.expanduser("~")
     return None if user_home == "~" else os.path.join(user_home, ".cache", "ratings-ledger")
 

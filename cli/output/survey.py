@@ -13,12 +13,12 @@ from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Ladd
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 
 
-def print_ladders_or_lists_csv(overview: AllLadders | AllLists) -> None:
+def print_ladders_or_lists_csv(answer: AllLadders | AllLists) -> None:
     """Print one line per ladder or list, each with the coordinates of that ladder or list."""
-    row_class = LadderRow if isinstance(overview, AllLadders) else ListRow
+    row_class = LadderRow if isinstance(answer, AllLadders) else ListRow
     header = [name for _, name, *_ in list_members(row_class) if name != "as_of"]
-    axes = overview.at.axes()
-    cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in overview.rows]
+    axes = answer.at.axes()
+    cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in answer.rows]
     render.print_csv((*header, *AXES), cells)
 
 
@@ -47,7 +47,7 @@ def print_ladders(ladders: AllLadders) -> None:
 
 
 def print_all_lists(lists: AllLists) -> None:
-    """Print the lists, and whether they are open."""
+    """Print the lists with their states, the published lists, and the schedules."""
     schedules = () if lists.schedules is ABSENT else lists.schedules
     if lists.rows:
         _print_heading(lists, render.count(len(lists.rows), "list"), [row.as_of for row in lists.rows])

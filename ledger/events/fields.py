@@ -66,7 +66,7 @@ def sort_members(value: Any) -> Any:
 
 @cache
 def _build_fast_path(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """Return a function that validates and sorts members; None for a model that compares members with each other."""
+    """Return a function that validates and sorts members; None for a model with its own validators."""
     parts = [part for field in model.model_fields.values() if (part := _find_item_model(field.annotation)) is not None]
     if not all(map(_has_field_checks_only, (model, *parts))):
         return None
@@ -74,7 +74,7 @@ def _build_fast_path(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[
 
 
 def _has_field_checks_only(model: type[BaseModel]) -> bool:
-    """Tell whether a model checks each member by itself and nothing else."""
+    """Tell whether a model has no validators of its own, so that the types of its members are its only checks."""
     decorators = model.__pydantic_decorators__
     return not (
         decorators.validators
@@ -335,7 +335,7 @@ def _validate(value_type: Any, value: object, member: str) -> str:
         raise to_refusal(error, member) from None
 
 
-# this program's codes by pydantic's error type; all other errors get the code bad-value
+# this program's codes by pydantic's error type; pydantic's other errors get the code bad-value
 _CODE_BY_ERROR = {
     "extra_forbidden": "unknown-member",
     "missing": "missing-member",

@@ -131,7 +131,7 @@ def check_seats(participants: list[dict[str, Any]], shared_members: tuple[str, .
             if leaver.get(member, participant.get(member)) != participant.get(member):
                 raise Refused(
                     "seat-disagrees",
-                    f"{quote(leaver_name)} and {quote(name)} share a seat, but not the {member}; give both the same "
+                    f"{quote(name)} replaces {quote(leaver_name)}, but they differ in {member}; give both the same "
                     f"{member}, or leave it out for {quote(leaver_name)}",
                 )
     if len(participants) - len(replaced) < 2:

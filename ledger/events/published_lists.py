@@ -82,7 +82,7 @@ class ListRows(Members):
     def _check_part(self) -> ListRows:
         if self.part > self.parts:
             raise build_error(
-                "out-of-range", f"part is {self.part}, but there are only {self.parts} parts; correct part or parts"
+                "out-of-range", f"part is {self.part} and parts is {self.parts}; part must not be greater than parts"
             )
         return self
 

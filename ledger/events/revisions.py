@@ -136,6 +136,9 @@ def find_superseded(
     if game is None:
         hint = events.suggest_similar("game", name)
         raise Refused("game-unknown", f"no game {quote(name)} is recorded; see: ratings games{hint}")
+    if game.voided and type_name == "game.voided":
+        position = _format_position(game.last)
+        raise Refused("game-voided", f"{quote(name)} is already voided{position}, so there is nothing to void")
     if game.voided and type_name != "game.reinstated":
         raise Refused(
             "game-voided",

@@ -100,7 +100,7 @@ class IntakeResult:
     head: Head | None = None
     # the files in which the numbers in the column of ids start again each day
     files_counting_by_day: set[str] = field(default_factory=set)
-    # the number of valid events if the input is refused
+    # the number of valid events if others are refused
     valid: int = 0
     # the name of the game, such as catan, in the first recorded game to append
     game: str | None = None

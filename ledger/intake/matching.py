@@ -153,8 +153,8 @@ def match_rows(
 ) -> dict[int, ImportedGame]:
     """Match rows with games, by each kind of keys in turn; return the games by the index of their row.
 
-    If several games match, the game with the row's id is chosen, or else the first unmatched one. Games that an import
-    of the sheet voided match only by the first kind of keys.
+    If several games match, the first unmatched one is chosen; after the first kind of keys, the game with the row's id
+    takes precedence. Games that an import of the sheet voided match only by the first kind of keys.
     """
     matched: dict[int, ImportedGame] = {}
     unmatched = sorted(games, key=lambda game: (game.base.voided, game.likeness.occurred_at, game.position))

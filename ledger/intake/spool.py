@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.log import read_known_event
 
 # at most 5,000 drafts gather in memory before they are written
 _UNWRITTEN_MAX = 5_000
-# queries for the numbers of drafts; the one for a subject leaves out games, because their event ids identify them
+# queries for the numbers of drafts; the one for a subject leaves out the recording of a game (see `_find_recording`)
 _NUMBER_QUERIES: dict[Column, str] = {
     "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
     "event_id": "SELECT number FROM ids WHERE event_id = ?",
@@ -60,7 +60,7 @@ class Spool(WaitingDrafts):
             "PRAGMA cache_size = -32768;"
             "CREATE TABLE drafts (first INTEGER PRIMARY KEY, hundred BLOB);"
             "CREATE TABLE ids (event_id PRIMARY KEY, number) WITHOUT ROWID;"
-            # the event id of a plain game identifies it, so the subject need not be stored
+            # the subject of a recorded game is usually its event id, too, and then not stored here
             "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
             "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
         )
@@ -184,7 +184,7 @@ class Spool(WaitingDrafts):
         self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), drafts), count(first)))
         for number, (event_id, type_name, _, subject, _, _, _, supersedes, _) in enumerate(drafts, first):
             has_other_id = type_name == "game.recorded" and event_id != subject
-            # a plain game is looked up by its event id, and every other event by its subject
+            # a recorded game whose event id is its subject is looked up by that id, every other event by its subject
             if has_other_id or type_name != "game.recorded":
                 self._has_subjects = True
                 self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, has_other_id, number))

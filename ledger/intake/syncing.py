@@ -115,7 +115,7 @@ class _Sheet(NamedTuple):
 
     rows:     the games, by index
     columns:  the columns of the table
-    entries:  the entries of the file that are not games
+    entries:  the notes, refusals and invalid games of the file
     repeated: the number of games that equal an earlier one with the same id
     is_whole: whether every row could be read
     """

@@ -72,7 +72,7 @@ def test_substitute_sits_in_the_team_of_the_seat() -> None:
     eva = {"player": "eva", "team": 1, "place": 1, "score": 6, "status": "substitute", "replaces": "anna"}
     game = build_game_data(leaver, ben, eva, *opponents)
     assert number_sides(normalise(game)) == [0, 0, 0, 1, 1]
-    with pytest.raises(Refused, match="share a seat, but not the team") as refused:
+    with pytest.raises(Refused, match="but they differ in team") as refused:
         normalise(build_game_data(leaver, ben, eva | {"team": "reds"}, *opponents))
     assert refused.value.code == "seat-disagrees"
 

@@ -187,7 +187,7 @@ def _check_sides(game: dict[str, Any]) -> None:
     sides, units = _number_sides(game), _list_units(game)
     for side, name in enumerate(names):
         if _sum_side(sides, side, units) == 0:
-            raise Refused("battle-sides", f"the side {quote(name)} has no units; correct units of its players")
+            raise Refused("battle-sides", f"the side {quote(name)} has no units; correct the units of its players")
 
 
 def _check_kills(game: dict[str, Any]) -> None:

@@ -101,7 +101,7 @@ def _load_reader(entry: EntryPoint) -> Reader:
 
 @contextmanager
 def _report_failures(name: str) -> Iterator[None]:
-    """Convert exceptions of a package's reader to `Refused` with its name, including `SystemExit`."""
+    """Convert exceptions of a package's reader, including `SystemExit`, to `Refused` with the reader's name."""
     try:
         yield
     except BaseException as error:
@@ -195,7 +195,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
         yield from read_spreadsheet(opened.path, options)
         return
     with NamedTemporaryFile() as file:
-        # errors about the content must name the original file, not this copy
+        # only errors while writing name this copy; errors while reading concern the original file
         while piece := opened.content.read(1 << 20):
             with name_file_in_errors(file.name):
                 file.write(piece)
