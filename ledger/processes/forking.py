@@ -64,7 +64,7 @@ def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_fi
     iterator, which ends the forked process.
 
     Raises:
-        WorkerLost: The forked process was killed.
+        WorkerLost: The forked process ended unexpectedly.
         TimeLimitExceeded: A message took more than `seconds` of processor time, or far longer by the clock.
         RuntimeError: The iterator raised an error. An `OSError` or a `LedgerError` passes through instead.
     """
@@ -88,7 +88,7 @@ def run_forked(work: Callable[[int], bytes], units: int, cores: int, closes_file
     so hold none of this process's locks. A caller that stops early must close the iterator, which ends the processes.
 
     Raises:
-        WorkerLost: A process was killed.
+        WorkerLost: A process ended unexpectedly.
         RuntimeError: `work` raised an error. An `OSError` or a `LedgerError` passes through instead.
     """
     assert 0 < units <= UNITS_MAX

@@ -237,7 +237,7 @@ def append(
         drafts: The drafts, with distinct ids and games.
         by: The recorder of the drafts that do not name one.
         clock: Returns the time in microseconds.
-        ignore_clock: Use the head's time if the clock is behind it.
+        ignore_clock: Use the head's time even if the clock is far behind it.
         recheck: A check to call under the lock.
         absent_at: A position of the head at which `find_existing` found none of the drafts. If the head is still at
             this position, the drafts are not looked up again.

@@ -81,7 +81,7 @@ PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
 class RightsProblem(NamedTuple):
-    """An excessive or missing right: the user, the problem ("may DELETE on events"), and the statement to fix it."""
+    """An excessive or missing right: the user, the problem ("may DELETE on events"), and how to fix it."""
 
     user: str
     problem: str
@@ -146,11 +146,13 @@ class Dialect(Protocol):
     def lock_appends(self, connection: Connection) -> None:
         """Keep others from appending until the transaction ends. The next read sees the true head.
 
-        Raises `StoreUnavailable` if the store may lose acknowledged events, and `StoreDamaged` for unexpected objects.
+        Raises `StoreUnavailable` if the store does not keep events safe, and `StoreDamaged` for unexpected objects.
         """
 
     def refuse_unexpected(self, connection: Connection) -> None:
-        """Refuse objects that this version would not create, in a transaction that writes. Raises `StoreDamaged`.
+        """Refuse objects that this version would not create, in a transaction that writes.
+
+        Raises `StoreDamaged`, or `NotALedger` if the ledger has the schema of another version.
 
         An unexpected object can run code on, reject or hide rows of this program's tables: a trigger, a rule, a policy,
         an index that is unique or has expressions, a default, a constraint, a foreign key, a function with the name of
@@ -174,8 +176,8 @@ class Dialect(Protocol):
     def lock_and_read_head(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
         """Take the append lock as `lock_appends` does; return the head and the events with these names.
 
-        The head is the position, chain hash and time of the last event. A name is an event's id or subject. Raises
-        `StoreDamaged` for unexpected objects, `StoreUnavailable`.
+        The head is the position, chain hash and time of the last event. A name is an event's id or subject. Raises the
+        errors of `lock_appends`.
         """
 
     def append_one(
@@ -183,8 +185,8 @@ class Dialect(Protocol):
     ) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
-        Append nothing and return None if only the full checks of `appending.append` can decide: if the id or the game
-        exists, if the head is later than the event, or if the head has moved since the check.
+        Append nothing and return None if only the full checks of `appending.append` can decide: for example, if the id
+        or the game exists, if the head is later than the event, or if the head has moved since the check.
 
         Args:
             ledger: The opened ledger.
@@ -222,7 +224,10 @@ class Dialect(Protocol):
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL that reads a column of texts as bytes; any other value becomes text that names its type."""
+        """Return SQL that reads a column of texts, as bytes if they may not be UTF-8.
+
+        If the column may hold other values, they become texts that name their types.
+        """
 
     # maintenance: functions that only read
 
@@ -247,7 +252,7 @@ class Dialect(Protocol):
     # rights
 
     def build_grant_statements(self, database: str, prefix: str) -> Grants | None:
-        """Return the statements that create and grant a ledger's roles; None for a store without roles."""
+        """Return the statements that create a ledger's roles and grant them rights; None for a store without roles."""
 
     def find_rights_problems(self, connection: Connection) -> tuple[str, list[RightsProblem]]:
         """Return the current user, and the problems with the rights of all users."""

@@ -91,7 +91,7 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
             lines.append(f"{record}\n")
         yield "".join(lines).encode()
     if (position, chain) != head:
-        raise _build_damage_error(until, "has a chain hash that does not match the records before it")
+        raise _build_damage_error(until, "has a chain hash that does not match the records up to it")
     # the last line of a full export has no `since`
     since_member = "" if begin == BEGINNING else f',"since":"{begin}"'
     yield f'{{"end":{head.position},"head":"{head}"{since_member}}}\n'.encode()
@@ -104,8 +104,8 @@ def open_compressed(file: IO[bytes]) -> IO[bytes]:
 
 def _build_damage_error(position: int, problem: str) -> StoreDamaged:
     return StoreDamaged(
-        f"the event at position {position} {problem}, so the export would be incomplete; nothing was written; run: "
-        "ratings verify; to save the readable events, export to standard output: ratings export > EVENTS.jsonl"
+        f"the event at position {position} {problem}, so the export would be invalid; nothing was written; run: "
+        "ratings verify; to save the readable events, run: ratings export events > EVENTS.jsonl"
     )
 
 

@@ -33,7 +33,7 @@ PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 # how many positions one statement searches for a name
 SEARCH_POSITIONS = 50_000
-# how many of the newest games may be suggested instead of an unknown game
+# how many of the newest games or leagues are searched for a name to suggest
 NEWEST_GAMES = 2_000
 # how many unknown names get a suggestion
 SUGGESTIONS_MAX = 20
@@ -271,7 +271,10 @@ def read_valid_events(
 # built once, because every read after a write runs two such queries
 @lru_cache(64)
 def _build_types_query(types: tuple[str, ...], *, ends: bool, begins: bool) -> Select[Any]:
-    """Build the query of the events of some types; it `ends` at the parameter `until`, or `begins` after `after`."""
+    """Build the query of the events of some types.
+
+    With `begins` it starts after the parameter `after`; with `ends` it stops at the parameter `until`.
+    """
     query = select(events.c.position, events.c.record).where(events.c.type.in_(types))
     if ends:
         query = query.where(events.c.position <= bindparam("until"))

@@ -101,7 +101,7 @@ class Ledger:
         return None
 
     def close(self) -> None:
-        """Close all connections. Later calls raise `BadArgument`."""
+        """Close all connections. Reading or writing later raises `BadArgument`."""
         self._closed.set()
         self.release()
         while self._memory_connections:
@@ -201,7 +201,7 @@ def parse_timeout(url: URL) -> float:
 def connect(name: str, *, create: bool = False, keep_open: bool = False, checks_catalogue: bool = False) -> Ledger:
     """Connect to the store of this name without reading its content; for `keep_open` see `open_ledger`.
 
-    Raises `NotALedger` for an invalid name, `NoLedger`, `StoreUnavailable`.
+    Raises `NoLedger`, `StoreUnavailable`, and `NotALedger` for an invalid name.
     """
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()

@@ -329,7 +329,8 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """Take the append lock; return the row of the head and the events whose id or subject is in `names`.
 
-    All statements are sent together: one round trip is the least time for which others wait for the lock.
+    The statements before the comparison with the catalogue are sent together, because others wait for the lock during
+    each round trip.
     """
     driver: Any = connection.connection.driver_connection
     with driver.pipeline():
@@ -372,7 +373,7 @@ def _refuse_unsafe(row: Sequence[Any]) -> None:
     unsafe = [f"{setting.name} = {setting.value}" for setting in _read_settings(row) if not setting.is_safe]
     if unsafe:
         raise StoreUnavailable(
-            f"the server may lose acknowledged events ({', '.join(unsafe)}); run: ratings doctor", "unsafe-settings"
+            f"the server does not keep events safe ({', '.join(unsafe)}); run: ratings doctor", "unsafe-settings"
         )
 
 

@@ -183,7 +183,7 @@ class _Location(NamedTuple):
     schema          the ledger's schema
     prefix          the quoted name of that schema with a period
     tables, views   our tables and views in that schema, by name
-    owner           the role that owns most of them
+    owner           the role that owns most of our tables, views and functions in that schema
     """
 
     path: list[int]
@@ -221,7 +221,8 @@ def find_object_differences(connection: Connection, views: dict[str, str]) -> Di
 def find_altered_guards(connection: Connection) -> list[str]:
     """Return the names of the missing or altered guards, sorted.
 
-    A trigger is altered if it is disabled or runs another function, and a function if its definition differs.
+    A trigger is altered if it is disabled or its definition differs, and a function if its definition, schema or owner
+    differs.
     """
     with use_catalogue_path(connection) as path:
         location = _find_ledger(connection, path, {})
@@ -350,7 +351,7 @@ def _compare_relations(connection: Connection, location: _Location, views: dict[
             yield f"{full_name} has the same name as {location.prefix}{name}, and may shadow it"
     for name, *flags in _read_rows(connection, _STORAGE_QUERY, location):
         problems = [problem for problem, applies in zip(_STORAGE_PROBLEMS, flags, strict=True) if applies]
-        yield f"the table {name} {' and '.join(problems)}" if problems else None
+        yield f"the table {name} {'; it '.join(problems)}" if problems else None
 
 
 # a table's name, and a flag for each of `_STORAGE_PROBLEMS`
@@ -642,7 +643,7 @@ def _compare_views(connection: Connection, location: _Location, views: dict[str,
             query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {prefix}\2", views[name].partition(" AS")[2].strip())
             if not _has_same_plan(connection, location, name, query):
                 problems = [_DIFFERS]
-        yield f"the view {name} {' and '.join(problems)}" if problems else None
+        yield f"the view {name} {'; it '.join(problems)}" if problems else None
 
 
 # a flag for each of `_VIEW_PROBLEMS`

@@ -116,7 +116,7 @@ class RunOutcome:
 
 
 class LatestRuns(NamedTuple):
-    """The latest run of a kind, its latest success and its latest failure."""
+    """The latest run, the latest success and the latest failure of one kind."""
 
     last: Run
     done: Run | None
@@ -308,7 +308,7 @@ def _update_result(connection: Connection, run: Run, now: int) -> Run:
 
 
 def _store_run(ledger: Ledger, run: Run, seconds: float, *, no_trace: bool = False, exclusive: bool = False) -> bool:
-    """Store a run in place of its earlier row, and delete old runs; return whether the ledger now holds it.
+    """Store a run in place of its earlier row, and delete old runs; return whether this succeeded.
 
     With `no_trace` only delete its row. With `exclusive` raise `AlreadyRunning` if another run of the kind is in
     progress.
@@ -361,7 +361,10 @@ def _list_store_errors(ledger: Ledger) -> tuple[type[Exception], ...]:
 
 
 def _parse_run(values: Any) -> Run | None:
-    """Parse a run from the columns of its row or the members of its file; return None if a type is wrong."""
+    """Parse a run from the columns of its row or the members of its file; return None if one is invalid.
+
+    Invalid `details` become empty instead.
+    """
     members = {name: values.get(name) for name in Run._fields}
     details = members.pop("details")
     if isinstance(details, str):

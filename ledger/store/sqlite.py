@@ -73,6 +73,7 @@ _REMEDY = (
     "another program forces its own setting on this file; close every program that uses the file, then run: "
     "ratings doctor"
 )
+_TIMEOUT_REMEDY = "remove the parameter timeout from the ledger's URL"
 
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE keeps SQL from damaging the file
@@ -298,7 +299,7 @@ def append_one(ledger: ConnectionSource, build_values: Callable[[], Sequence[Any
                     raise StoreDamaged(NOT_STORED)
                 driver.execute("COMMIT")
                 return position, chain, now
-        except sqlite3.IntegrityError:  # the id or the game exists
+        except sqlite3.IntegrityError:  # such as an id or a game that exists
             pass
         finally:
             if driver.in_transaction:
@@ -360,7 +361,12 @@ def read_settings(connection: Connection) -> list[Setting]:
     return [
         Setting("sqlite library", sqlite3.sqlite_version, None),
         *(
-            Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value), _REMEDY)
+            Setting(
+                name,
+                str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()),
+                str(value),
+                _TIMEOUT_REMEDY if name == "busy_timeout" else _REMEDY,
+            )
             for name, value in safe_values.items()
         ),
     ]
@@ -561,13 +567,13 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
         for (kind, table, name), sql in generated.items()
         if all_objects or kind == "table" or (kind == "index" and not _is_plain_index(sql))
     }
-    kinds_by_name = {name.lower(): kind for kind, _, name in objects}
+    titles_by_name = {name.lower(): f"the {kind} {name}" for kind, _, name in objects}
     definitions = {(kind, name): (table, sql) for (kind, table, name), sql in objects.items()}
     for kind, name in expected:
         if kind == "index" and ("table", expected[kind, name][0]) not in definitions:
             continue  # the indexes of a missing table are missing, too
         if (kind, name) not in definitions:
-            note = f"; a {kinds_by_name[name]} with that name exists" if name in kinds_by_name else ""
+            note = f", but {titles_by_name[name]} exists" if name in titles_by_name else ""
             yield f"the {kind} {name} is missing{note}"
         else:
             is_same = definitions[kind, name] == expected[kind, name]

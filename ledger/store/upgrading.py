@@ -74,9 +74,9 @@ def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
 
 
 class UpgradePlan(NamedTuple):
-    """The plan of an upgrade: the current schema, (revision, description) of each step, and the missing views.
+    """The plan of a ledger's upgrade: its schema, (revision, description) of each step, and the missing views.
 
-    The last three members are those of `ChangeRights`.
+    The views are listed only if there are no steps. The last three members are those of `ChangeRights`.
     """
 
     ledger: Ledger

@@ -152,6 +152,7 @@ def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypat
     wrong = {what: row for what, row in rows.items() if row["state"] == "WRONG"}
     assert wrong.keys() == {"busy_timeout", "guards", "clock"}
     assert all(row["note"] and row["remedy"] for row in wrong.values())
+    assert wrong["busy_timeout"]["remedy"] == "remove the parameter timeout from the ledger's URL"
     assert all(row["remedy"] for row in rows.values() if row["state"] == "-")
     stdout = ratings("doctor", db=db).stdout
     assert "events_refuse_delete; run: ratings verify; ratings export events -o all.jsonl; " in stdout
