@@ -418,7 +418,7 @@ SHEETS = {
     ),
     "prices beside the table": sheet(
         [*HEAD, "Fee"], [D22, "anna", "ben", "2 EUR"],
-        refused=[("1 unknown-column", "unknown column: 'Fee'; rename a column with --map 'Fee=OURS', drop it with")],
+        refused=[("1 unknown-column", "unknown column: 'Fee'; rename a column with --map 'Fee=OURS', or drop it with")],
     ),
     "notes that are dropped": sheet(
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"], options=(*SET, "--map", "Notes="), games=ONE

@@ -29,7 +29,7 @@ CASES = {
     ),
     "a point for millions": csv(
         "Datum;Spieler;Punkte\n22.11.2024;anna;1.000.000\n22.11.2024;ben;950,5\n",
-        refused=[("2 bad-decimal", "'1.000.000' could be a whole number or a fraction; write 1000000"), AFTER],
+        refused=[("2 bad-decimal", "'1.000.000' has separators between thousands; write 1000000"), AFTER],
     ),
     "thousands in a result": csv(
         "Date,Home,Away,Result\n2024-11-22,anna,ben,1.000:950\n",

@@ -181,8 +181,8 @@ def resolve_columns(
     Returns:
         The meaning of each column ("" without a name, None if the column is dropped or unknown), and the problems.
     """
-    folded = options.meanings_by_name
-    header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
+    meanings_by_name = options.meanings_by_name
+    header: Header = [meanings_by_name.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     folded_names = {name.casefold() for name in names}
     problems = [_explain_missing_name(name, names) for name in options.renamed if name.casefold() not in folded_names]
@@ -255,7 +255,7 @@ def _explain_missing_columns(
     """
     other_game = "for another game first run: ratings rules publish --shipped elo --game NAME"
     known = f" (the ledger's rulesets score {', '.join(games)}; {other_game})" if games else ""
-    fixed = f", or set it for all rows: --set game=NAME{known}" if "game" in missing else ""
+    fixed = f", or set the game of all rows: --set game=NAME{known}" if "game" in missing else ""
     listed = f"{'are no columns' if len(missing) > 1 else 'is no column'} {', '.join(map(repr, missing))}"
     if "game" in missing and id_column != "game_id":
         listed += f" ({quote(id_column)} is read as game_id)"
@@ -273,13 +273,14 @@ def _explain_missing_columns(
 
 
 def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) -> Refused:
-    """Build the refusal of two columns with the same meaning."""
+    """Build the refusal of several columns with the same meaning."""
     theirs = [name for name, meaning in zip(names, header, strict=True) if meaning == ours]
-    message = f"two columns are read as {quote(ours)}"
+    is_pair = len(theirs) <= 2  # it has one name if the other column is another spelling of a place, such as 1th
+    message = f"{'two' if is_pair else len(theirs)} columns are read as {quote(ours)}"
     if {*theirs} != {ours}:
         message += f" ({', '.join(map(quote, theirs))})"
     if {*theirs} == {ours} or is_result_name(theirs[-1]):
-        return Refused("column-twice", f"{message}; rename or delete one of them")
+        return Refused("column-twice", f"{message}; rename or delete {'one of them' if is_pair else 'all but one'}")
     option = f"--map {quote_for_shell(f'{theirs[-1]}=')}"
     return Refused("column-twice", f"{message}; {option} drops the columns with this name")
 
@@ -308,15 +309,15 @@ def _advise_dropping(unknown: Sequence[str]) -> str:
     """Return advice on how to drop an unknown column, or not to drop any if all may contain players or results.
 
     >>> _advise_dropping(["Player 3", "Fee"]), _advise_dropping(["Spieler 7"])
-    (", drop one without players and results with --map 'Fee='", '; do not drop it, because games would be wrong')
+    (", or drop one without players and results with --map 'Fee='", '; do not drop it, because games would be wrong')
     """
     name = next((name for name in unknown if not is_result_name(name)), None)
     if name is None:
         return "; do not drop it, because games would be wrong"
     option = f"--map {quote_for_shell(f'{name}=')}"
     if name == unknown[0]:
-        return f", drop it with {option} if it contains no players and no results"
-    return f", drop one without players and results with {option}"
+        return f", or drop it with {option} if it contains no players and no results"
+    return f", or drop one without players and results with {option}"
 
 
 def quote_for_shell(argument: str) -> str:
@@ -349,7 +350,10 @@ def is_number(name: str) -> bool:
 
 
 def describe_only_game(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
-    """Return one sentence that names the game of all rows, or none if the table or an option names the game."""
+    """Return one sentence that names the only game of the rulesets if all rows are read as that game, else none.
+
+    A profile needs no such sentence.
+    """
     is_named = options.only_game is None or options.profile is not None or "game" in (*header, *options.fixed)
     return () if is_named else (f"all games are {options.only_game}, the only game that the ledger's rulesets score",)
 
@@ -458,12 +462,12 @@ def read_value(name: str, text: str) -> Any:
 
 COMMA_DELIMITERS = (";", "\t")  # with these, a comma in a score is a decimal comma
 _COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
-# texts that could be a whole number with separated thousands, or a fraction
+# whole numbers with separated thousands; with only one separator, the text could also be a fraction
 _THOUSANDS = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})+)", re.ASCII)
 
 
 def is_doubtful(text: str) -> bool:
-    """Tell whether a text could be a whole number with separated thousands, or a fraction."""
+    """Tell whether a text could be a whole number with separated thousands."""
     return _THOUSANDS.fullmatch(text) is not None
 
 
@@ -476,8 +480,13 @@ def convert_decimal_comma(name: str, text: str) -> str:
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
         # a fourth digit if there are three, because 1.234 could be a whole number, too
-        fraction = f" or {whole}.{digits}{'0' * (len(digits) == 3)}" if len(parts) == 1 else ""
-        message = f"could be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
+        fraction = f"{whole}.{digits}{'0' * (len(digits) == 3)}"
+        number = f"{whole}{''.join(parts)}"
+        message = (
+            f"could be a whole number or a fraction; write {number} or {fraction}"
+            if len(parts) == 1
+            else f"has separators between thousands; write {number}"
+        )
         raise Refused("bad-decimal", f"{name}: {quote(text)} {message}")
     return text.replace(",", ".") if _COMMA.fullmatch(text) else text
 

@@ -1,7 +1,7 @@
 """Read tables in CSV: recognise their encoding, and split their lines into rows of cells.
 
 Excel saves CSV as Windows-1252 in Western Europe. A file is read as Windows-1252 only if it is not UTF-8, and all of
-its characters are in use in Western Europe; any other encoding has to be named with --encoding.
+its characters are in use in Western Europe. UTF-16 is recognised by its mark; any other encoding has to be named.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _NON_ASCII_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
 def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
     """Convert a file to UTF-8, and the line ends of old Macs to line feeds.
 
-    A file of `START_BYTES` or more is read unchanged, unless its encoding is named or has a mark.
+    A file of `START_BYTES` or more is read unchanged, unless its encoding is named or the file has a UTF-16 mark.
 
-    Returns the converted file, the original encoding, and a sentence about the encoding if it was recognised and is not
-    UTF-8, else an empty text. A UTF-8 file with some invalid bytes keeps them, so that messages can name their lines.
+    Returns the converted file, the original encoding, and a sentence about the encoding if Windows-1252 was recognised,
+    else an empty text. A UTF-8 file with some invalid bytes keeps them, so that messages can name their lines.
     Raises `Refused` (bad-utf8).
     """
     start = file.read(START_BYTES)
@@ -100,8 +100,8 @@ def _end_lines_with_feeds(content: bytes) -> IO[bytes]:
 def _decode(raw: bytes, encoding: str) -> str:
     """Decode a file in a named encoding. Raises `Refused` (bad-utf8) if it is too large or in another encoding."""
     if len(raw) > RECODED_BYTES_MAX:
-        message = f"{encoding} is read only in files of up to {RECODED_BYTES_MAX:,} bytes; save this file as UTF-8"
-        raise Refused("bad-utf8", message)
+        limit = f"a file that is converted from {encoding} may have at most {RECODED_BYTES_MAX:,} bytes"
+        raise Refused("bad-utf8", f"{limit}; save it as UTF-8, and name no encoding")
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError as error:
@@ -150,7 +150,7 @@ def read_csv_table(
     """Yield the interpretation of a CSV file, then its games and sentences for the user.
 
     A table in the usual form is read row by row; any other is recognised as a whole. If blank lines were left out among
-    the rows, the interpretation is yielded again at the end, with their number.
+    the rows, the interpretation is yielded again at the end, with the number of blank lines.
     """
     head, filled, number = list[str](), 0, 1
     try:

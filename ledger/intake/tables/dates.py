@@ -266,7 +266,7 @@ def read_typed_time(text: str) -> str:
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
-        message = f"the order of day and month in {quote(text)} is unclear; write it as 2024-11-22"
+        message = f"the order of day and month in {quote(text)} is unclear; write the date like 2024-11-22"
         raise Refused("unclear-dates", message) from None
 
 
@@ -304,7 +304,7 @@ def normalise_moment(text: str, clock_time: str | None, order: str) -> str:
 
 
 def _format_as_iso(text: str, order: str) -> str:
-    """Rewrite a date as spreadsheets write it, and its time, in ISO 8601. Raises `Refused` (bad-time)."""
+    """Convert a date as spreadsheets write it, with its time, to ISO 8601. Raises `Refused` (bad-time)."""
     weekday, plain = _split_weekday(text)
     if iso := _ISO.match(plain):
         day, clock_time = _make_date(*iso[0].split("-")), plain[iso.end() :]
@@ -322,7 +322,7 @@ def _format_as_iso(text: str, order: str) -> str:
     else:
         raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
     if day is None:
-        raise Refused("bad-time", f"occurred_at: {quote(text)} does not exist in the calendar; correct the day")
+        raise Refused("bad-time", f"occurred_at: {quote(text)} does not exist in the calendar; correct the date")
     if weekday not in (None, day.weekday()):
         message = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {day} is a {WEEKDAYS[day.weekday()]}"
         raise Refused("bad-time", f"{message}; correct the date, or leave out the weekday")

@@ -148,7 +148,7 @@ JOIN = " + "
 _DIVIDED = re.compile(r"(1st|2nd) of .+")
 
 
-# columns with the time when a form was filled in; only if no other column has dates, games were played then
+# columns with the time when a form was filled in; it is the time of the game only if no other column has dates
 TIMESTAMP_WORDS = frozenset(_TIMESTAMP_WORDS.split())
 # columns with a day of play; if another column has dates, the day of play is a round
 DAYS_OF_PLAY = frozenset(("spieltag", "speeldag"))

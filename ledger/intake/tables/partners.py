@@ -62,4 +62,4 @@ def _split_at(text: str, separator: str, unsplit_ids: Collection[str]) -> list[s
 def refuse_tied_partners(text: str) -> NoReturn:
     """Raise `Refused` (tied-players) for partners joined as tied players, who would be rated as opponents who drew."""
     message = f"{quote(text)} are partners according to the column, not opponents who tied"
-    raise Refused("tied-players", f"{message}; leave --ties out, and write a & b, a + b or a / b")
+    raise Refused("tied-players", f"{message}; write a & b, a + b or a / b, and leave these signs out of --ties")

@@ -15,7 +15,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from zipfile import BadZipFile, ZipFile
 
 from ratings_ledger.ledger.intake.tables.columns import CELL_REMEDY
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, count, quote
 
 EXPANDED_BYTES_MAX = 1 << 30
 START_BYTES = 1 << 20
@@ -79,8 +79,10 @@ def _explain_other_archive(names: set[str]) -> Refused:
             return Refused("is-a-spreadsheet", advice)
     if any(name.startswith("xl/") for name in names):
         return Refused("bad-spreadsheet", f"it is damaged: {XLSX} is missing; {DAMAGED}")
-    example = f", such as {quote(min(names))}" if names else ""
-    return Refused("is-a-spreadsheet", f"it is an archive of {len(names):,} files{example}; extract the table first")
+    if not names:
+        return Refused("is-a-spreadsheet", "it is an empty archive; name the file with the table")
+    files = f"{count(len(names), 'file')}, {'such as ' if len(names) > 1 else ''}{quote(min(names))}"
+    return Refused("is-a-spreadsheet", f"it is an archive of {files}; extract the table first")
 
 
 PIECE_BYTES, OVERLAP_BYTES = 1 << 20, 256

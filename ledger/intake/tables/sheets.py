@@ -37,7 +37,7 @@ from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 # the limits of the process that reads a spreadsheet
 MEMORY_BYTES_MAX, SECONDS_MAX = 1 << 30, 60
 ROWS_AT_ONCE = 500
-MISSING = "reading spreadsheets needs the extra spreadsheets: pip install 'ratings-ledger[spreadsheets]'"
+MISSING = "reading spreadsheets needs an optional package: pip install 'ratings-ledger[spreadsheets]'"
 LIMITS = f"more than {MEMORY_BYTES_MAX >> 30} GB of memory or {SECONDS_MAX} s"
 Row = tuple[int, list[str]]
 

@@ -278,7 +278,7 @@ def _read_long_game(
     return event
 
 
-@lru_cache(maxsize=10)  # of each table once
+@lru_cache(maxsize=10)  # all games of a table have the same columns
 def _split_player_columns(
     names: tuple[str, ...],
 ) -> tuple[tuple[str, ...], bool, Callable[[tuple[str, ...], tuple[str | None, ...]], dict[str, Any]]]:

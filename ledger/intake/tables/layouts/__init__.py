@@ -22,7 +22,7 @@ UNCLEAR = ROWS._replace(
 
 
 def recognise_layout(view: TableView) -> Layout:
-    """Return the first layout that matches the column names and cells of a table, else a row per player.
+    """Return the first layout that matches the column names and cells of a table, else `ROWS`.
 
     Raises `Refused` if a layout nearly matches: the table lacks a column or is contradictory.
     """

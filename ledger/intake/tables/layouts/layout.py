@@ -1,7 +1,7 @@
-"""Define layouts: each recognises a form of table, and rewrites its rows in the usual form.
+"""Define what a layout is: it recognises a form of table, and rewrites its rows in the usual form.
 
-The usual form is a row per player, or a row per game with a column per place. Modules of
-this package define the layouts; the examples of each layout are tests.
+The usual form is a row per player, or a row per game with a column per place. Other modules of this package define
+the layouts; the examples of each layout are tests.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Layout(NamedTuple):
                   or is contradictory
     examples:     tables in this layout; they are tests
     read:         rewrites rows with game ids in the usual form
-    rename:       given the meanings of all columns, returns the meanings to replace in this layout, by old meaning
+    rename:       given the meanings of all columns, returns the new meanings that this layout gives, by old meaning
     additional_columns: the columns that this layout accepts in addition to those of the usual form
     is_usual:     whether the layout is the usual form
     is_row_whole: whether a row is a whole game

@@ -14,7 +14,7 @@ from functools import partial
 
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example, Layout, TableView
 from ratings_ledger.ledger.intake.tables.layouts.sides import PER_SIDE_COLUMNS, RESULTS, read_sides
-from ratings_ledger.ledger.intake.tables.meanings import FIRST, FIRST_SCORE, SECOND, SET_COLUMNS
+from ratings_ledger.ledger.intake.tables.meanings import FIRST, FIRST_SCORE, SECOND, SET_COLUMNS, SIDES
 from ratings_ledger.ledger.rejections import Refused
 
 
@@ -40,7 +40,9 @@ def refuse_without_result(view: TableView) -> None:
     """Raise `Refused` (unclear-layout) for a table in which no column says who won."""
     first = view.find_name(FIRST) if FIRST in view.meanings else view.find_name("player")
     message = f"no column says who won; if each row lists its players by place, {first} first, pass"
-    advice = "--layout places; otherwise add a column Winner or Result, or the columns Score 1 and Score 2"
+    has_several_players = not {*SIDES[2:]}.isdisjoint(view.meanings)
+    scores = "the columns Score 1, Score 2 and so on" if has_several_players else "the columns Score 1 and Score 2"
+    advice = f"--layout places; otherwise add a column Winner{'' if has_several_players else ' or Result'}, or {scores}"
     raise Refused("unclear-layout", f"{message} {advice}", view.header_line)
 
 

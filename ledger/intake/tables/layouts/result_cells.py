@@ -23,7 +23,7 @@ from ratings_ledger.ledger.intake.forfeits import FIRST_PRESENT, NEITHER_PRESENT
 from ratings_ledger.ledger.intake.tables.columns import convert_decimal_comma
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.meanings import fold_word
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, count, quote
 
 _HALF = {"½": "0.5", "1/2": "0.5"}
 _NUMBER = r"\d+(?:[.,]\d+)?|½|1/2"
@@ -173,7 +173,8 @@ def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
     (first, second, _), *later_sets = result.sets
     rest = CellResult(sets=tuple(later_sets))
     if rest.sets_won == (str(first), str(second)):
-        message = f"could be {len(result.sets)} sets, or the result {first}:{second} with {len(later_sets)} sets"
+        later_count = count(len(later_sets), "set")
+        message = f"could be {len(result.sets)} sets, or the result {first}:{second} with {later_count}"
         listed = " ".join(map(format_set, later_sets))
         raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or only the sets")
     return result
