@@ -424,7 +424,7 @@ def _require_no_events(ledger: Ledger, latest: Head) -> Head:
 def append_restored(
     ledger: Ledger, rows: Iterable[EventRow], check: Callable[[Connection, Head], None] = lambda *_: None
 ) -> Head:
-    """Insert the rows of an export into an empty ledger.
+    """Insert the rows of an export into an empty ledger, and return its head.
 
     One transaction inserts them, because a partial ledger would look complete. `check` may refuse the rows before the
     commit. Raises `NotEmpty`, `StoreDamaged`, `StoreUnavailable`, and the errors of `check`.

@@ -124,7 +124,7 @@ def open_driver_cursor(connection: Connection) -> Iterator[Any]:
 
 
 def read_chain_hash(connection: Connection, position: int) -> bytes | None:
-    """Return the chain hash at a position, or None if the log has no event there."""
+    """Return the chain hash at a position (0: that of an empty log), or None if the log has no event there."""
     if position == 0:
         return ZERO
     stored_hash = connection.execute(_CHAIN_HASH_QUERY, {"position": position}).scalar()

@@ -63,7 +63,7 @@ class Ledger:
         """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
         For `role` see `translate_errors`. With `checks_catalogue`, raises `StoreDamaged` for an unexpected object. With
-        `appends`, the caller takes the append lock, which makes this check instead.
+        `appends`, the caller takes the append lock by a function of the dialect that makes this check instead.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)

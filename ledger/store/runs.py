@@ -9,7 +9,7 @@ The row is stored when the run begins. If the run is killed, its row has no end,
 lost. Runs are operational state, not part of the log. If a user may not write rows, such as a role that only reads or
 the user of a read-only file, the account's state folder keeps the runs instead:
 
-    ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
+    ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4611686018432106022.json
 
 The state folder also keeps a run that cannot reach its ledger, in `unreached-DATABASE`. Such a run counts as the last
 of its kind until a later run reaches the ledger and stores the earlier run in it.

@@ -467,7 +467,7 @@ def read_change_rights(connection: Connection) -> ChangeRights:
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Name the file and the folder, if this account may not write to them; every role needs the same rights."""
+    """Name the file or the folder that this account may not write to, or both; every role needs the same rights."""
     unwritable = _find_unwritable(Path(*identify_database(connection)))
     return f"this account may not write to {' and '.join(unwritable)}" if unwritable else ""
 

@@ -160,6 +160,11 @@ SHEETS = {
         "Date,1st,2nd\n2024-11-22,=cmd,ben\n",
         refused=[("2 bad-identifier", "1st: '=cmd' contains an empty name; write names on both sides of =")],
     ),
+    "an empty name beside =, where / ties as well": csv(
+        "Date,1st,2nd\n2024-11-22,anna,=ben\n",
+        options=(*SET, "--ties", "/"),
+        refused=[("2 bad-identifier", "2nd: '=ben' contains an empty name; write names on both sides of =")],
+    ),
     "ties with a slash, unsaid": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], refused=[("2 tied-players", "'ben/cleo' looks like more than one")]
     ),

@@ -105,7 +105,8 @@ class Order(NamedTuple):
     """The order of the dates in a column.
 
     name:       a key of `ORDERS`, or empty if the order is unclear
-    decided_by: the line and text of the date that decided the order; None if an option did, or no date did
+    decided_by: the line and text of the date that decided the order, or of the first unclear one if only several dates
+                together did; None if an option did, or no date did
     is_needed:  False if every date of the column is the same day in each order
     """
 
@@ -115,11 +116,13 @@ class Order(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Return a sentence about the date that decided the order, or an empty text if no date did."""
+        """Return a sentence about the order and the date in `decided_by`, or an empty text without one."""
         if self.decided_by is None:
             return ""
         line, text = self.decided_by
-        return f"dates are read as {ORDERS[self.name]}, from {text} in line {line}"
+        decides_alone = len(_list_likely_readings(line, text)) == 1
+        reason = "from" if decides_alone else "the only order that fits all dates, such as"
+        return f"dates are read as {ORDERS[self.name]}, {reason} {text} in line {line}"
 
 
 def is_spreadsheet_date(text: str) -> bool:
@@ -191,6 +194,10 @@ def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -
 
     >>> find_date_order([(2, "13-05-13"), (3, "05/05/2010")], None)  # the dates decide only together
     Order(name='dmy', decided_by=None, is_needed=True)
+    >>> find_date_order([(2, "14-05-13"), (3, "05/04/2010")], None).sentence
+    'dates are read as day/month/year, the only order that fits all dates, such as 14-05-13 in line 2'
+    >>> find_date_order([(2, "05/04/2010"), (3, "22/04/2010")], None).sentence
+    'dates are read as day/month/year, from 22/04/2010 in line 3'
     """
     if named_order is not None:
         return Order(named_order)

@@ -135,7 +135,7 @@ class SheetMarkup(NamedTuple):
 
 
 def read_markup(archive: ZipFile, sheet: str, wants_times: bool) -> SheetMarkup:
-    """Return the markup of the sheet of this name; its `timed` cells only if `wants_times`.
+    """Return the markup of the sheet of this name; unless `wants_times`, its `timed` cells may be missing.
 
     Raises `Refused` (bad-spreadsheet), and `LookupError` or `ValueError` if the parts of the file do not fit together.
     """

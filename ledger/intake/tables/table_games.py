@@ -186,7 +186,7 @@ def _read_wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, opti
             if name in options.team_columns and len(_split_ties(text, options)) > 1:
                 refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _split_ties(text, options)):
-                separator = (*options.ties, TIE)[0]
+                separator = next((mark for mark in (*options.ties, TIE) if mark in text), TIE)
                 message = f"{name}: {quote(text)} contains an empty name; write names on both sides of {separator}"
                 raise Refused("bad-identifier", message)
     except Refused as problem:
