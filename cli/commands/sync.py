@@ -66,7 +66,7 @@ def sync(
         note_leagues(result)
         return context.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
     if needs_consent and (comparison.doubt is not None or not yes):
-        proposal.refuse(comparison.doubt or build_unconfirmed_refusal(comparison), file)
+        proposal.refuse(build_unconfirmed_refusal(comparison), file)
     result = context.finish(proposal)
     note_leagues(result)
     return context.report(result, None if proposal.is_refused else impact, sync=differences)

@@ -239,6 +239,8 @@ def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, 
             raise Refused("end-missing", f"{message}; {remedy}; or restore the readable events with --incomplete")
     elif end.since != _to_chain_head(before):
         message = f"the file continues {end.since}, but the files before it end at {_to_chain_head(before)}"
+        if not before.position:
+            message = f"the file continues {end.since}: it is an increment; name the files that it continues before it"
         raise Refused("restore-mismatch", message, line)
     else:
         message = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"

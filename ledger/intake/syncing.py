@@ -105,6 +105,9 @@ class Sync:
 
 def build_unconfirmed_refusal(sync: Sync) -> Refused:
     """Build the refusal of changes that a user has to confirm."""
+    if sync.doubt is not None:
+        remedy = "to void these games, run the command at a terminal without --yes"
+        return Refused(sync.doubt.code, f"{sync.doubt.message}; {remedy}")
     number = sum(difference.what != "new" for difference in sync.differences)
     message = f"{count(number, 'recorded game')} would be changed; pass --yes to confirm, or --dry-run to see how"
     return Refused("not-confirmed", message)
@@ -174,7 +177,8 @@ def compare_sheet(
     if sync.is_first and sheet.rows:
         sync.entries.append(FileNote(file, _describe_unknown_table(connection, name, sheet.columns.sheet)))
     elif name != make_batch_name(file):
-        sync.entries.append(FileNote(file, f"this is a copy of {quote(name)}; compared with the imports of that file"))
+        because = "because the names differ only by the marks of a copy, such as (1)"
+        sync.entries.append(FileNote(file, f"compared with the imports of {quote(name)}, {because}"))
     collector = _ChangeCollector(
         sync=sync,
         file=file,
@@ -310,7 +314,7 @@ def _find_doubt(
             return Refused(
                 "another-sheet",
                 f"{lost[number]:,} of {total:,} games recorded by {source} are no longer in the sheet; if it is "
-                "another sheet, rename the file; to void these games, run the command at a terminal without --yes",
+                "another sheet, rename the file",
             )
     return None
 

@@ -185,6 +185,7 @@ def test_files_out_of_sequence_are_refused(
         ((first, third, second), "export the missing events"),
         ((second, first), "name the files that it continues before it"),
         ((second,), "name the files that it continues before it"),
+        ((their_nothing,), "name the files that it continues before it"),
         ((first, theirs), "an increment of another ledger"),
         ((first, their_nothing), "an increment of another ledger"),
     ]
