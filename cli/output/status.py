@@ -68,12 +68,12 @@ def _build_status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, st
         if live is None
         else (f"generation {live.generation}, {render.count(live.behind, 'event')} behind"),
     )
+    if state.age_seconds is not None:
+        yield "age", format_age(state.age_seconds)
     for schedule in () if state.schedules is ABSENT else state.schedules:
         due = f"{describe_due(schedule.due)} due"
         remedy = ": ratings publish --due" if schedule.due else ""
         yield "scheduled", f"{short_name(schedule.ladder)} every {schedule.every}, {due}{remedy}"
-    if state.age_seconds is not None:
-        yield "age", format_age(state.age_seconds)
     for kind, runs in state.runs.items():
         yield f"last {kind}", ": ".join(filter(None, runs.last.describe(times)))
         if runs.last_failure is not None and not runs.last.has_failed:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.batches import make_batch_name
-from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
+from ratings_ledger.ledger.events.canonical import INSTANT_MIN, dump, format_instant, parse_object
 from ratings_ledger.ledger.events.revisions import KnownEvent, RevisedGame, apply_revisions
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import Item
@@ -199,7 +199,7 @@ def order_play_times(
     later ones move by a microsecond. Games from other sources (`other_games`) keep their times.
     """
     times: dict[int, int] = {}
-    last_time, last_position = -UNRECORDED_POSITION, 0
+    last_time, last_position = INSTANT_MIN, 0
     for number, index in enumerate(sorted(rows, key=lambda index: rows[index].likeness.occurred_at)):
         if index in other_games:
             time, position = other_games[index].now.occurred_at, other_games[index].position

@@ -54,7 +54,7 @@ _FORFEITS = {
 }
 # the value of `extra.forfeit`, by the places of White and Black
 _FORFEITS_BY_PLACES = {(1, 2): FIRST_PRESENT, (2, 1): SECOND_PRESENT}
-# the terminations of games that a player lost by no longer playing (Lichess) or by not coming
+# the terminations of games that a player lost by cheating (rules infraction), leaving or not coming
 _FORFEIT_TERMINATIONS = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
 _UNFINISHED = "unterminated"
 _STANDARD = frozenset({"standard", "chess", "normal"})
