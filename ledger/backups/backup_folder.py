@@ -64,8 +64,7 @@ class BackupResult(NamedTuple):
     backup      the new backup
     deleted     the names of the files of deleted backups
     kept        the number of this ledger's intact backups that remain
-    diverged    earlier backups in the folder whose history the ledger does not contain; while there are any, none is
-                deleted
+    diverged    earlier backups whose history the ledger does not contain; while there are any, none is deleted
     mismatched  (file, description) of each backup in the list whose file is missing or modified
     ahead       backups dated in the future; while there are any, none is deleted
     """
@@ -169,9 +168,7 @@ def _make_backup_in_locked_folder(
     diverged = [
         backup
         for backup in backups
-        if backup.ledger_id == own_id
-        and os.path.lexists(folder / backup.file)
-        and read_chain_hash(connection, backup.head.position) != backup.head.chain_hash
+        if backup.ledger_id == own_id and read_chain_hash(connection, backup.head.position) != backup.head.chain_hash
     ]
     _delete_orphans(folder)
     now = clock()
