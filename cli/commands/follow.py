@@ -22,7 +22,9 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def follow(db: str, policy: ImportPolicy) -> int:
-    """Append events from standard input and answer each line on standard output, until either is closed.
+    """Append events from standard input and answer each line on standard output.
+
+    Stops when either is closed, and at a SIGTERM or SIGINT.
 
     Returns the exit code: 1 if a line was rejected, else 0.
 

@@ -35,7 +35,7 @@ def print_attribution(attribution: PointsAttributed) -> None:
     """Print the points on both sides, the causes and their sum, and the time, author and reason of each cause."""
     player, sides = render.plain(attribution.player), (attribution.before, attribution.to)
     if all(side.points is None for side in sides):
-        render.note(f"{player} is not on {short_name(attribution.ladder)}, either before or after.")
+        render.note(f"{player} is not on {short_name(attribution.ladder)} on either side of the comparison.")
         return
     render.echo(f"{player} on {short_name(attribution.ladder)}")
     points = render.format_column([attribution.start if side.points is None else side.points for side in sides], 6)

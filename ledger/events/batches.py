@@ -86,7 +86,7 @@ def build_batch_events(
     name: str | None = None,
     aliases: Mapping[str, str] | None = None,
 ) -> Iterable[dict[str, Any]]:
-    """Yield the data of the events that record a batch: one event, or several if there are very many ranges.
+    """Yield the data of the events that record a batch: one event, or several if its ranges do not fit in one record.
 
     Args:
         file: The file as the user named it.

@@ -198,7 +198,10 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, previous_chain
             f"the line has position {row.position}, but the next position is {position}: a line is missing or moved",
         )
     if row.recorded_at < recorded_at_min:
-        raise Refused("restore-mismatch", f"position {position} was recorded earlier than the previous position")
+        raise Refused(
+            "restore-mismatch",
+            f"the event at position {position} was recorded earlier than the one at {position - 1}: a line was changed",
+        )
     refuse_invalid_record(row, event)
     return row
 

@@ -2,8 +2,8 @@
 
 The games take the same path as recorded games: facts, selection and replay. Every result is checked against the
 contract: types, lengths and ranges, balanced books, and explanations that add up. A repeated call must give the same
-result, whatever the output arrays contained before it, and so must compiled code. Some players get the largest possible
-points.
+result, whatever the output arrays contained before it, and so must compiled code. If the ladder takes adjustments, they
+put a few players as far ahead or behind as the sums over all players allow.
 """
 
 from collections import Counter
@@ -357,7 +357,7 @@ def _make_failure(stream: Stream, row: int, function_name: str, message: str) ->
 
 
 def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
-    """Replay with compiled code and compare; return whether the rule could be compiled."""
+    """Replay with compiled code and compare; return whether compiled code was tried."""
     stream = trace.stream
     if is_built_in(stream.rule) or not compiling.is_allowed() or not len(stream.rows):
         return False
@@ -393,7 +393,7 @@ def describe_trial(trial: Trial) -> Iterator[str]:
                 "--column NAME=LOW..HIGH"
             )
         elif trial.untried:
-            yield f"not tried: games of the type {', '.join(trial.untried)}, because none was scored"
+            yield f"not tried: games of type {' or '.join(trial.untried)}, because none was scored"
     if not trial.is_measurable:
         yield "whatif cannot measure its predictions, because games of this type have no places"
     for reason, count in trial.uncounted[:3]:

@@ -106,6 +106,7 @@ def create_base(
         for position, record in records
         if (subject := _find_subject(position, record, reads_accounts)) is not None
     ]
+    # "gone" has the changed games, whose current versions are in the head segment; "of" has the subjects
     columns = {
         "gone": np.array(sorted(changed), dtype=np.int64),
         "others_at": np.array([position for position, *_ in relevant], dtype=np.int64),
@@ -212,7 +213,7 @@ class SharedBase:
                 with suppress(Refused, LookupError):  # an event with a missing reference does not count
                     apply(facts, position, event)
         settle_facts(facts)
-        facts.proposed = False
+        facts.has_later_events = False
 
 
 class _BoundRulesets(NamedTuple):

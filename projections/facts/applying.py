@@ -250,7 +250,7 @@ def apply_event(facts: Facts, position: int, record: str) -> None:
 
 def apply(facts: Facts, position: int, event: KnownEvent) -> None:
     """Apply an event to the facts. Raises `LookupError` if the event refers to an id that no earlier event recorded."""
-    facts.proposed = True
+    facts.has_later_events = True
     if event.type in CLOCK_TYPES:
         entry = (position, event.occurred_at, event.type, event.data)
         facts.recorded.clocks.setdefault(event.data["game_id"], []).append(entry)

@@ -47,7 +47,7 @@ class Cell(NamedTuple):
 
 
 class GameChange(NamedTuple):
-    """A later change of the game in a row: voided (if `voided`), corrected (if `start` is not `NONE`) or reinstated."""
+    """A later change of the game at a row: voided (if `voided`), corrected (if `start` is not `NONE`) or reinstated."""
 
     position: int
     row: int
@@ -262,8 +262,8 @@ class Facts:
     cache: Path | None = None
     hashes: dict[int, bytes] = field(default_factory=dict)
     trace_files: dict[Path, Any] = field(default_factory=dict)
-    # whether events were applied after the facts were read from the cache; if so, results are not cached
-    proposed: bool = False
+    # whether events were applied after the facts were loaded with the cache; if so, results are not cached
+    has_later_events: bool = False
     # the time of the last record, which closes rating periods; set only if a ruleset has rating periods
     recorded_until: int = INSTANT_MAX
 
@@ -404,19 +404,19 @@ class Facts:
             self._id_ranks = source._id_ranks
 
     def cell_of(self, row: int) -> Cell:
-        """Return the cell of the game in a row."""
+        """Return the cell of the game at a row."""
         index: int = self.cell[row]
         return self.cells[index]
 
     def label(self, name: str, row: int) -> str | None:
-        """Return a label of the game in a row; None without one."""
+        """Return a label of the game at a row; None without one."""
         number: int = getattr(self.cells[self.cell[row]], name)
         return None if number == NONE else self.texts[number]
 
     def column(
         self, name: str, row: int, participants: Sequence[int], reading: Reading = RECORDED_READING
     ) -> list[int]:
-        """Return the values of a column that rules read, for some participants of the game in a row.
+        """Return the values of a column that rules read, for some participants of the game at a row.
 
         `reading` describes how the ruleset reads scores and custom numbers.
         """

@@ -188,7 +188,7 @@ def _complete_cached_facts(connection: Connection, cache: column_cache.Cache, po
         facts.release_pages()
     settle_facts(facts)
     set_recorded_until(facts, connection)
-    facts.cache, facts.proposed = cache.root, False
+    facts.cache, facts.has_later_events = cache.root, False
     for event_position, _ in list_files(cache.root / TRACES):
         # a trace beyond the end of the log belongs to the log before a restore
         if (chain_hash := read_chain_hash(connection, event_position)) is not None:
@@ -238,7 +238,7 @@ def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:
     Results computed from the copy are not cached.
     """
     later = facts.clone()
-    later.proposed = True
+    later.has_later_events = True
     catch_up(later, connection, until)
     return later
 
@@ -276,7 +276,7 @@ def extend_with_drafts(facts: Facts, drafts: Iterable[Draft], apply_draft: Calla
         return
     from ratings_ledger.projections.facts import bulk_decoding
 
-    facts.proposed, page = True, dict[int, Draft]()
+    facts.has_later_events, page = True, dict[int, Draft]()
 
     def write_pages() -> Iterator[bytes]:
         unwritten = chain(first, remaining)

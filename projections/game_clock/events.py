@@ -108,7 +108,8 @@ def _start(data: Data, current: Callable[[str], str]) -> GameClock:
 def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
     """Return the problem of an event of this type at this time, or None."""
     if type_name not in (*PLAYER_EVENTS, *GAME_WIDE_EVENTS, "clock.started"):
-        return ClockProblem("unknown-type", f"{quote(type_name)} is not a type of clock events")
+        types = ", ".join(("clock.started", *PLAYER_EVENTS, *GAME_WIDE_EVENTS))
+        return ClockProblem("unknown-type", f"{quote(type_name)} is not a type of clock event ({types})")
     if type_name == "clock.started":
         return ClockProblem(
             "clock-started-twice",
@@ -120,12 +121,15 @@ def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | Non
     if at < clock.recorded_until:
         return ClockProblem(
             "clock-time-backwards",
-            f"at {at} is before the last event, at {clock.recorded_until}; the server's time never decreases",
+            f"a {type_name} at {at}, but the last event was at {clock.recorded_until}; "
+            "record events in the order of the server's time",
         )
     if clock.paused_at is not None and type_name not in ALLOWED_IN_PAUSE:
         return ClockProblem(
             "clock-paused",
-            f"a {type_name} at {at}, but the game has been paused since {clock.paused_at}; clock.resume_asked ends it",
+            f"a {type_name} at {at}, but the game has been paused since {clock.paused_at}; the pause ends when all "
+            "players in the game send clock.resume_asked, or when one of them does at "
+            f"{clock.paused_at + clock.timers.pause_ms} or later",
         )
     return None
 
@@ -220,9 +224,7 @@ def _ignore(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPro
 def _ask_for_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.question is not None:
         asker, left = quote(clock.question.asked_by), clock.question.left_ms
-        message = (
-            f"{asker} has already asked for a pause, {left} ms are left to answer; answer with clock.pause_answered"
-        )
+        message = f"{asker} has already asked for a pause; answer with clock.pause_answered within {left} ms"
         return ClockProblem("clock-pause-open", message)
     if clock.pause_granted_at is not None:
         message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
@@ -310,6 +312,6 @@ PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem |
     "clock.player_left": _leave,
 }
 GAME_WIDE_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _end_turn, "clock.stopped": _stop}
-# the other two events are not signs of life: the server sends offers, and a bankrupt player leaves without acting
+# an offer is the server's event, and a player who has left needs no sign of life
 SIGNS_OF_LIFE = PLAYER_EVENTS.keys() - {"clock.offered", "clock.player_left"}
 ALLOWED_IN_PAUSE = ("clock.heartbeat", "clock.resume_asked", "clock.player_left", "clock.stopped")

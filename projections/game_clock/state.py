@@ -1,4 +1,4 @@
-"""Model the state of a game clock. Time advances from one due event to the next, without ticking.
+"""Model the state of a game clock. Time advances from one due change to the next, without ticking.
 
 A timer that reaches 0 runs out in that millisecond, before the events recorded in the same millisecond. Changes due at
 the same time happen in this order: the end of a question, removals, disconnections; players in the order of seats.

@@ -78,7 +78,7 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
         cell_numbers=people.cell_numbers,
         rows=people.rows,
         recorded=recorded,
-        proposed=people.proposed,
+        has_later_events=people.has_later_events,
         recorded_until=people.recorded_until,
         unread=people.unread,
         circular=people.circular,

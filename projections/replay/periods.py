@@ -285,7 +285,7 @@ def build_results(periods: Periods, slots: LadderSlots) -> ResultRows:
 
 
 def _concatenate_ranges(starts: Any, sizes: Any) -> Any:
-    """Return the integers of several ranges in a row, given their starts and sizes."""
+    """Return the integers of several ranges, one range after the other, given their starts and sizes."""
     return arrays.as_numpy(arrays.span_indices(arrays.as_column(starts), arrays.as_column(sizes)))
 
 

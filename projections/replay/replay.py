@@ -70,7 +70,7 @@ OUT_OF_BOUNDS = "the points grow out of bounds"
 def find_starting_points(
     stream: Stream, player_id: str, version: Version, entry_states: Mapping[str, EntryState]
 ) -> int:
-    """Return the points, in units, with which a player joins a ladder."""
+    """Return the points, in units, with which a player joins a ladder. Raises `RuleFailure`."""
     return find_starting_state(stream, player_id, version, entry_states)[0]
 
 
@@ -724,7 +724,7 @@ def _get_outcomes(batch: LadderBatch, keep_history: bool) -> BatchOutcomes | Non
 
 
 def _replay_in_batch(stream: Stream, batch: LadderBatch, keep_history: bool) -> Trace | None:
-    """Return the trace of a ladder without adjustments and earlier seasons; None if it must be replayed on its own.
+    """Return the trace of a ladder without adjustments or entry states; None if it must be replayed on its own.
 
     The first call replays all ladders of the batch, because a call for each ladder would take longer than its games.
     """

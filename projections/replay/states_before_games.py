@@ -33,7 +33,7 @@ class PlayerBeforeGame(NamedTuple):
     stored:       the state after the previous game; for a new player, the starting state
     state:        the state that the rule gets: `stored`, brought forward to a new season and to the day of the game
     is_new:       whether the player joins the ladder with this game
-    games_before: the player's number of earlier games on the ladder
+    games_before: the player's number of earlier games, including those of a seed or of earlier seasons
     days_since:   the days since the player's previous game; `MISSING` before the first
     first_of_season: 1 for the player's first game of a season, else 0
     """

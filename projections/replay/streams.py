@@ -200,7 +200,7 @@ class Stream:
         `player_count` is the number of players in these games, which is counted if it is not given.
         """
         slots = self.offsets[games]
-        # players are numbered as they join: first players with games, then players who have only adjustments
+        # players are numbered by their first games; players who have only adjustments come last
         if player_count is None:
             player_count = arrays.largest(self.players[:slots]) + 1
         shortened = replace(
@@ -599,7 +599,7 @@ def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
     sizes = offsets[games + 1] - offsets[games]
     slots = arrays.as_numpy(arrays.span_indices(arrays.as_column(offsets[games]), arrays.as_column(sizes)))
     old_numbers, first_slots = np.unique(arrays.as_numpy(stream.players)[slots], return_index=True)
-    joined_players = old_numbers[np.argsort(first_slots)]  # players are numbered in the order in which they join
+    joined_players = old_numbers[np.argsort(first_slots)]  # players are numbered by their first games
     new_numbers = np.zeros(max(len(stream.names), 1), dtype=np.int32)
     new_numbers[joined_players] = np.arange(len(joined_players), dtype=np.int32)
     return replace(

@@ -43,7 +43,7 @@ class Step(NamedTuple):
     cause:   "season", "version" or "period"; empty for games and adjustments
     game:    for a game, its number on the ladder
     points_before, change: in units
-    row:     the row in the facts: of the game, the first game of the season, or the player's last game in the period
+    row:     the row in the facts of a game of the player: the game itself, the season's first, or the period's last
     version: for a game, the version that scored it
     position, occurred_at: the position and time of the adjustment, or of the version that takes effect
     """
@@ -80,7 +80,10 @@ class TracePosition(NamedTuple):
 
 
 class _StoredState(NamedTuple):
-    """A player's state and version before a game or adjustment, and whether `Trace.steps` has a step for it."""
+    """A player's state before a game or adjustment, or at the end, and the version that applies there.
+
+    `is_step` tells whether `Trace.steps` has a step for the game or adjustment.
+    """
 
     state: State
     is_step: bool
@@ -188,7 +191,7 @@ class Trace:
 
     @property
     def last_row(self) -> int | None:
-        """Return the row of the last game in the facts; None without games."""
+        """Return the row in the facts of the ladder's last game; None without games."""
         if not len(self.stream.rows):
             return self.earlier.last_row if self.earlier else None
         return int(self.stream.rows[len(self.stream.rows) - 1])
@@ -300,7 +303,7 @@ class Trace:
         return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
-        """Return a player's state after each of the steps, with its version; an empty list if no rule has state."""
+        """Return the state and version after each of `steps`, which are all of a player's; [] if no rule has state."""
         if not any(version.rule.state for version in self.stream.versions):
             return []
         trace = self.join_parts()
@@ -436,7 +439,7 @@ class Trace:
         return players_by_game
 
     def last_row_of(self, player: int) -> int | None:
-        """Return the row of a player's last game in the facts; None without games."""
+        """Return the row in the facts of a player's last game on the ladder; None without games."""
         slots, earlier = self.slots, self.earlier
         if slots.start[player] < slots.end[player]:
             slot = slots.order[slots.end[player] - 1]
@@ -548,7 +551,7 @@ class Trace:
         return _join_parts(parts[1:]) if len(parts) > PARTS_MAX else self
 
     def join_parts(self) -> Trace:
-        """Return this trace as a single part, with players numbered in the order in which they joined."""
+        """Return this trace as a single part. Players are numbered by their first games; players without come last."""
         return self if self.earlier is None else _join_parts(self._list_parts())
 
     def _list_parts(self) -> list[Trace]:
@@ -616,7 +619,7 @@ class Trace:
             minted, adjusted, start_total = earlier.minted, earlier.adjusted, earlier.start_total
         end, slots = self.stream.offsets[games], self.slots
         states, played, next_positions = self._rewind_states(end, adjustments)
-        # players are numbered in the order in which they joined, so players without games yet come last
+        # new players are numbered by their first games, so those without games up to here come last
         joined = bisect_left(
             range(len(played)), True, known_players, key=lambda player: slots.start[player] == next_positions[player]
         )

@@ -135,7 +135,7 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
     """Write the trace of a long ladder to the cache and delete older ones, unless the cache has a later one."""
     stream = trace.stream
-    if facts.cache is None or facts.proposed or len(stream.rows) < CACHED_GAMES_MIN:
+    if facts.cache is None or facts.has_later_events or len(stream.rows) < CACHED_GAMES_MIN:
         return
     if not can_be_cached(facts, versions):
         return

@@ -88,7 +88,7 @@ Points = Annotated[int, Field(ge=0, le=100_000)]
 
 
 class FideEloParams(Params):
-    """The regulations since October 2025. Ratings and differences are in points, `lift` is a percentage.
+    """The regulations since October 2025. Ratings and differences are in points; `lift` is a percentage.
 
     A difference above `difference_max` counts as `difference_max`: always for the weaker player; for the stronger
     player in every game or in one game of a league (`difference_max_for`). From a rating of `full_difference_from` on,
@@ -353,7 +353,7 @@ def sample(n: int, random: Random, params: FideEloParams) -> Columns:
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: FideEloParams, after: Any
 ) -> list[list[Term]]:
-    """Return for both players the term of a single game, and one for rounding to whole points."""
+    """Return for both players the terms of a single game, as if it were a period of its own."""
     rows = [[1, 0], [0, 0], *columns, *([column[1], column[0]] for column in columns)]
     terms = []
     for i in range(n):

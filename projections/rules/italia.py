@@ -192,8 +192,10 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     base, least, each = base_points(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
     extra = no_break_points(i, columns, constants, base)
     whole = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
-    alive = count_strong_powers(i, columns, constants)
-    detail = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {whole}"
+    strong_powers = count_strong_powers(i, columns, constants)
+    detail = (
+        f"{strong_powers} powers have at least {least} centres: {strong_powers - 1} times {constants[TSS]} % of {whole}"
+    )
     no_break_term = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
     tss_term = Term("TSS", tss_points(i, columns, constants, base, extra), detail)
     bonus_terms = [tss_term, no_break_term] if constants[VARIANT] == POST_TSS else [no_break_term, tss_term]
@@ -206,7 +208,7 @@ def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
 
 
 def _explain_placement(i: int, columns: Columns, constants: Numbers) -> list[Term]:
-    """Return the term for the place and, for the first player, the terms for a solo, a break or no break."""
+    """Return the term for the place and, for the first player, those for a solo, or for a break (0 without one)."""
     place, first, second = columns[PLACE][i], columns[FIRST][i], columns[SECOND][i]
     tied = sum(columns[FIRST + power][i] == columns[CENTRES][i] for power in range(POWERS)) > 1
     tie_break = "tied on centres; decided by the centres of earlier years, then by the order of powers"

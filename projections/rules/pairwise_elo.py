@@ -62,7 +62,7 @@ class PairwiseEloParams(Params):
 def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
     """Return the problem with the parameters, or None. Products must fit a signed 64-bit integer."""
     if (params.k_per_pair is None) == (params.k_total is None):
-        return "params: give either k_per_pair (K of every pair) or k_total (K is k_total / (n - 1))"
+        return "params: give either k_per_pair (K of every pair) or k_total (K is k_total / (seats - 1))"
     if params.update == "sequential" and params.rounding == "total":
         return 'params.rounding: must be "none" or "pair" with update = "sequential", which rounds each step'
     k = Fraction(params.k_per_pair or params.k_total or 0)
@@ -80,8 +80,8 @@ def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
 def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
     """Return the constants.
 
-    They are the numerator and denominator of K, whether K is divided by n - 1, the scale in micropoints, the rounding
-    (0, 1 or 2), whether the update is sequential, and 2^59 / scale.
+    They are the numerator and denominator of K, whether K is divided by seats - 1, the scale in micropoints, the
+    rounding (0, 1 or 2), whether the update is sequential, and 2^59 / scale.
     """
     k = Fraction(params.k_per_pair or params.k_total or 0)
     scale = params.scale * SCALE

@@ -54,7 +54,7 @@ from ratings_ledger.projections.contract import (
 
 SCALE = 1_000_000
 LN10 = 2.302585092994046
-# Larger ratings, margins and weights count as these limits, so no product leaves the range of exact arithmetic.
+# Larger ratings and margins count as these limits, and larger weights are refused, so that all products are exact.
 RATING_MAX = 10**12
 STATE = (State("rating", SCALE, low=-RATING_MAX, high=RATING_MAX),)
 MARGIN_MAX = 100_000
@@ -316,7 +316,7 @@ def compare(a: int, b: int, n: int, before: Any, columns: Columns, constants: Nu
     return scored, expect(gap, constants)[0], factor
 
 
-def side_lead(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
+def side_gain(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
     """Return the gain of a's side from b's side, for a K of 1 in a game of two sides."""
     scored, expected, factor = compare(a, b, n, before, columns, constants)
     return (scored - expected) * factor * weight_of(columns[WEIGHT][a], constants)
@@ -333,17 +333,17 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
         for b in range(a + 1, n):
             if is_same_side(a, b, team) or not is_first(b, team):
                 continue
-            lead = side_lead(a, b, n, before, columns, constants) / opponent_count
-            total += pay(a, n, lead, columns, constants, after) + pay(b, n, -lead, columns, constants, after)
+            gain = side_gain(a, b, n, before, columns, constants) / opponent_count
+            total += pay(a, n, gain, columns, constants, after) + pay(b, n, -gain, columns, constants, after)
     return max(total, 0)
 
 
-def pay(side: int, n: int, lead: float, columns: Columns, constants: Numbers, after: Any) -> int:
-    """Add a lead times K to the ratings of a side, given by its first member. Return the sum of the changes."""
+def pay(side: int, n: int, gain: float, columns: Columns, constants: Numbers, after: Any) -> int:
+    """Add a gain times K to the ratings of a side, given by its first member. Return the sum of the changes."""
     team, total = columns[TEAM], 0
     for i in range(side, n if team[side] != MISSING else side + 1):
         if is_same_side(i, side, team):
-            amount = units(k_of(columns[GAMES_BEFORE][i], constants) * lead, SCALE)
+            amount = units(k_of(columns[GAMES_BEFORE][i], constants) * gain, SCALE)
             after[0][i] += amount
             total += amount
     return total
@@ -400,10 +400,10 @@ def explain(
         own = next(first for first in firsts if is_same_side(i, first, team))
         a, b = min(own, opponent), max(own, opponent)
         scored, expected, factor = compare(a, b, n, before, columns, constants)
-        lead = side_lead(a, b, n, before, columns, constants) / real(len(firsts) - 1, 1)
+        gain = side_gain(a, b, n, before, columns, constants) / real(len(firsts) - 1, 1)
         k = k_of(columns[GAMES_BEFORE][i], constants)
         if own != a:
-            scored, expected, lead = 1.0 - scored, 1.0 - expected, -lead
+            scored, expected, gain = 1.0 - scored, 1.0 - expected, -gain
         factor_notes = (f" x margin {_format(factor)}" if params.margin != "none" else "") + weight_note
         detail = f"K {_format(k)}{divisor_note}{factor_notes}, expected {_format(expected)}, scored {_format(scored)}"
         members = joined([names[j] for j in range(n) if is_same_side(j, opponent, team)])
@@ -411,7 +411,7 @@ def explain(
         values: tuple[tuple[str, Fraction | int], ...] = ()
         if not (divisor_note or factor_notes):
             values = (("k", _fraction(k)), ("expected", _fraction(expected)), ("scored", _fraction(scored)))
-        terms[i].append(Term(f"vs {members}", units(k * lead, SCALE), detail, note, assumes, values))
+        terms[i].append(Term(f"vs {members}", units(k * gain, SCALE), detail, note, assumes, values))
     return terms
 
 

@@ -63,7 +63,7 @@ class ChampionshipParams(BestOfParams):
 
 
 def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
-    """Return the problem with the parameters, or None: points too large or too fine, or points that no player gets."""
+    """Return the problem with the parameters (points too large or too fine, or that no player gets), or None."""
     for key, value in [*(("points", value) for value in params.points), *params.bonus.items()]:
         where = f"params.{key}" if key == "points" else f"params.bonus.{key}"
         if Fraction(value) > POINTS_MAX:
@@ -229,7 +229,9 @@ def _explain_player(n: int, columns: Columns, constants: Numbers, i: int) -> lis
     for term, column, bonus in (("fastest lap", FASTEST, FASTEST_BONUS), ("pole", POLE, POLE_BONUS)):
         if has_flag(columns, column, i) and (worth := constants[bonus]):
             amount = bonus_points(n, columns, constants, i, column, worth)
-            detail = _describe_bonus(n, columns, i, column, worth) if amount else "no bonus for this place"
+            is_guest = has_flag(columns, GUEST, i)
+            reason = "no bonus for a guest" if is_guest else "no bonus for this place"
+            detail = _describe_bonus(n, columns, i, column, worth) if amount else reason
             terms.append(Term(term, amount, detail, assumes=("bonus",)))
     if columns[OTHER][i] not in (MISSING, 0):
         terms.append(Term("another seat", columns[OTHER][i], "numbers.other_points"))

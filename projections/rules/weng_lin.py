@@ -147,7 +147,7 @@ def side_variance(i: int, before: Any, team: Numbers, constants: Numbers) -> flo
 
 
 def win_chance(gap: float) -> float:
-    """Return the probability that a side wins which is stronger by `gap`, in units of c."""
+    """Return the probability that a side wins if it is stronger by `gap`, in units of c."""
     return 1.0 / (1.0 + exp(min(max(-gap, -GAP_MAX), GAP_MAX)))
 
 

@@ -259,7 +259,9 @@ class _FunctionChecker:
         elif isinstance(target, ast.Subscript):
             target_type = self._infer(target)
             if type_ == FLOAT and target_type != FLOAT:
-                self._report(target, "stores a double as a state; convert it with units(value, scale)")
+                self._report(
+                    target, "stores a double among whole numbers, such as states; convert it with units(value, scale)"
+                )
             elif type_ != target_type and UNKNOWN not in (type_, target_type):
                 self._report(target, f"stores a value of a different type: {ast.unparse(target)}")
         else:
@@ -314,7 +316,7 @@ class _FunctionChecker:
         if node.id in self._function.__code__.co_varnames:
             return self._report(node, f"uses {node.id} before it has a value")
         if node.id not in self._function.__globals__:
-            return self._report(node, f"uses {node.id} without calling it; a kernel can only call functions")
+            return self._report(node, f"uses {node.id}, which is neither a variable nor a constant of the file")
         return self._infer_global(node, self._function.__globals__[node.id])
 
     def _infer_global(self, node: ast.Name, value: Any) -> Type:
@@ -411,10 +413,12 @@ class _FunctionChecker:
         return self._report(node, f"does arithmetic on a value that may not be a number: {ast.unparse(node)}")
 
     def _infer_integer_operation(self, node: ast.BinOp, type_: Type) -> Type:
-        """Return the type of an operation on whole numbers. An exponent must be a literal: it may be negative."""
+        """Return the type of an operation on whole numbers. An exponent must be a literal, which is not negative."""
         is_literal = isinstance(node.right, ast.Constant) and _is_small_integer(node.right)
         if isinstance(node.op, ast.Pow) and not is_literal:
-            return self._report(node, f"uses ** with an exponent that is not a literal: {ast.unparse(node)}")
+            return self._report(
+                node, f"uses ** with an exponent that is not a non-negative literal: {ast.unparse(node)}"
+            )
         return type_
 
     def _infer_subscript(self, node: ast.Subscript) -> Type:
@@ -494,7 +498,7 @@ class _FunctionChecker:
         if name in ("min", "max") and len(operand_types) == 1:
             return operand_types.pop()
         if name in ("min", "max"):
-            hint = "; write whole numbers as 0.0" if FLOAT in operand_types else ""
+            hint = "; write 0.0 instead of 0" if FLOAT in operand_types else ""
             return self._report(node, f"calls {name} with values of different types{hint}")
         if name == "abs":
             return types[0] if types else UNKNOWN

@@ -139,7 +139,7 @@ def _split_name(name: str) -> Iterator[str | int]:
 def find_malformed_members(rule: Rule) -> Iterator[str]:
     """Yield the problems of a rule's members. The members may be any values."""
     if not isinstance(rule.scale, int) or not 1 <= rule.scale <= UNITS_MAX:
-        yield f"has the scale {rule.scale!r}; a whole number of units in a point is needed"
+        yield f"has the scale {rule.scale!r}; a whole number from 1 to {UNITS_MAX:,} is needed"
     if not isinstance(rule.columns, tuple) or not all(isinstance(name, str) for name in rule.columns):
         yield f"has the columns {rule.columns!r}; a tuple of names is needed, such as ('place', 'seats')"
     if not isinstance(rule.params, type) or not issubclass(rule.params, Params):
@@ -175,7 +175,7 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
         if not isinstance(column.name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", column.name, re.ASCII):
             yield f"has a state column {column.name!r}; a name of small letters, digits and _ is needed"
         elif not isinstance(column.scale, int) or not 1 <= column.scale <= UNITS_MAX:
-            yield f"has the scale {column.scale!r} for {column.name}; a whole number of units is needed"
+            yield f"has the scale {column.scale!r} for {column.name}; a whole number from 1 to {UNITS_MAX:,} is needed"
         elif not isinstance(column.decimals, int) or not 0 <= column.decimals <= DECIMALS_MAX:
             yield f"shows {column.decimals!r} decimals of {column.name}; a number from 0 to {DECIMALS_MAX} is needed"
         elif not (isinstance(column.low, int) and isinstance(column.high, int) and column.low <= column.high):

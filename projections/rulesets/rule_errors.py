@@ -173,7 +173,7 @@ def read_integers(values: Any, function_name: str) -> tuple[int, ...]:
         raise ContractError(f"{function_name} returned {describe_value(values)}; whole numbers are needed") from None
     if wrong := [value for value in numbers if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
         problem = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
-        raise ContractError(f"{function_name}: {describe_value(wrong[0])}; {problem}")
+        raise ContractError(f"{function_name} returned {describe_value(wrong[0])} among its numbers; {problem}")
     return tuple(map(int, numbers))
 
 

@@ -23,7 +23,7 @@ class ShippedRuleset(NamedTuple):
     rule, description, source, games: of the newest version; the description is the first line of its file
     on_request: whether `init` publishes it only on request
     takes_game, takes_zone: whether its files leave the game or the time zone open
-    makes_ladders: whether `init --system` offers it, because it makes the same ladders for any game as Elo
+    makes_ladders: whether `init --system` offers it, because for any game it makes the same ladders as Elo
     """
 
     id: str

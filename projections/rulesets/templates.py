@@ -92,13 +92,13 @@ def _find_example(rule: Rule, game: str) -> dict[str, Any]:
 
 def _format_exclusions(scope: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the keys that exclude players and games."""
-    for name, default, comment in (
+    for name, example, comment in (
         ("exclude_status", ["abandoned", "substitute"], "players with this final status are excluded"),
         ("exclude_group", ["friendly"], "games of these groups are not scored"),
         ("exclude_accounts", ["free"], "players with this account are excluded"),
     ):
         assert name in Scope.model_fields
-        yield _format_optional(name, scope, default, comment)
+        yield _format_optional(name, scope, example, comment)
 
 
 def _format_partition(partition: dict[str, Any]) -> Iterator[str]:
@@ -126,9 +126,9 @@ def _format_params(rule: Rule, example: dict[str, Any]) -> Iterator[str]:
         yield from _format_table(f"params.{name}", table)
 
 
-def _format_optional(name: str, table: dict[str, Any], default: Any, comment: str) -> str:
-    """Format the line of a key of a table; a key that the table lacks is commented out and shows the default."""
-    return _format_line(name, table.get(name, default), comment, commented_out=name not in table)
+def _format_optional(name: str, table: dict[str, Any], example: Any, comment: str) -> str:
+    """Format the line of a key of a table; a key that the table lacks is commented out, with an example."""
+    return _format_line(name, table.get(name, example), comment, commented_out=name not in table)
 
 
 def _format_line(name: str, value: Any, comment: str, *, commented_out: bool = False) -> str:

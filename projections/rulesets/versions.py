@@ -92,7 +92,7 @@ SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "se
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 # The columns with scores, which rulesets read in units of their own.
 SCORES = frozenset({"score", "side_score"})
-# The assumptions of shipped versions that were recognised as such after their texts, which never change.
+# The assumptions of shipped versions that were recognised only after their texts, which never change, were published.
 _WITHIN_TIME = "the page gives a point for a win within time; it is taken to be given without a victory, too"
 UNMARKED: Mapping[str, Mapping[str, str]] = {
     "b5-league@1": {
@@ -334,9 +334,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
     for key, values in (("by", by), ("bands", bands)):
         if len(set(values)) < len(values):
-            problems.append(
-                RulesetProblem(f"partition.{key}", "duplicate value; a game would count twice on its ladder")
-            )
+            problems.append(RulesetProblem(f"partition.{key}", "a value occurs twice; write each value once"))
     if scope.players_max is not None and scope.players_max < scope.players_min:
         message = f"must be at least players_min, {scope.players_min}, not {scope.players_max}"
         problems.append(RulesetProblem("scope.players_max", message))
@@ -400,9 +398,11 @@ def _find_rule_problems(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
     if known.issuperset(rule.columns) and not find_kinds(rule):
         message = f"{rule.id} reads the columns {', '.join(rule.columns)}, but no game type has all of them"
         yield RulesetProblem("rule", f"{message}; the columns are {_describe_columns(rule)}")
-    if abs(params.start) * rule.scale > UNITS_MAX:
+    limit = UNITS_MAX // rule.scale
+    if abs(params.start) > limit:
         yield RulesetProblem(
-            "params.start", f"{params.start} points of {rule.scale:,} units are more than {UNITS_MAX:,} units"
+            "params.start",
+            f"must be from {-limit:,} to {limit:,}, not {params.start:,}: a point has {rule.scale:,} units",
         )
 
 
@@ -427,7 +427,7 @@ def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProb
     if ruleset.period != "event" and ruleset.period_by is not None:
         yield RulesetProblem("period_by", f'only valid with period = "event"; the period here is {ruleset.period}')
     if ruleset.period != "game" and rule.score_period is None:
-        yield RulesetProblem("period", f'{rule.id} scores game by game; leave it out, or write period = "game"')
+        yield RulesetProblem("period", f'{rule.id} scores game by game; leave out this key, or write period = "game"')
     if ruleset.period == "game" and rule.score is None:
         yield RulesetProblem("period", f'{rule.id} scores only whole periods; write period = "day", "week" or "month"')
     if ruleset.entrant == "club" and not rule.adds:
@@ -438,15 +438,17 @@ def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProb
         )
     if ruleset.takes != "sum" and ruleset.entrant != "club":
         yield RulesetProblem(
-            "takes", 'only valid with entrant = "club", because it decides which points of its players a club gets'
+            "takes", 'only valid with entrant = "club", because it decides which points a club gets from its players'
         )
     if rule.state:
         return
     if ruleset.season_by is not None:
-        yield RulesetProblem("season_by", f"{rule.id} keeps only points, so a new season changes nothing; leave it out")
+        yield RulesetProblem(
+            "season_by", f"{rule.id} keeps only points, so a new season changes nothing; leave out this key"
+        )
     for member in ("score_decimals", "score_order"):
         if getattr(ruleset, member) != Ruleset.model_fields[member].default:
-            yield RulesetProblem(member, f"{rule.id} does not read scores, so it has no effect; leave it out")
+            yield RulesetProblem(member, f"has no effect, because {rule.id} does not read scores; leave out this key")
 
 
 def _prepare_constants(rule: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
@@ -530,8 +532,11 @@ def find_months_problem(annual: Version, monthly: Sequence[Version]) -> str | No
         return f"no ruleset is called {quote(of)}; publish the ruleset of the monthly lists first"
     months = monthly[0].ruleset.partition.by
     needed_members = ["month" if part == "year" else part for part in by]
-    if sorted(months) != sorted(needed_members) or not monthly[0].ranking.pays_gold:
-        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(needed_members)} are needed"
+    if sorted(months) != sorted(needed_members):
+        lists = f"lists by {', '.join(months)}" if months else "a single list"
+        return f"{of} has {lists}; the places of lists by {', '.join(needed_members)} are needed"
+    if not monthly[0].ranking.pays_gold:
+        return f"{monthly[0].rule.id}, the rule of {of}, does not make monthly lists; name a ruleset whose rule does"
     return None
 
 
@@ -661,7 +666,7 @@ def _suggest_key(key: str, table: str, model: type[BaseModel]) -> str:
     )
     if rules_with_key:
         return f"; {joined(rules_with_key)} {'have' if len(rules_with_key) > 1 else 'has'} it"
-    return f"; there are {', '.join(sorted(model.model_fields))}"
+    return f"; the keys are {', '.join(sorted(model.model_fields))}"
 
 
 def _list_rules() -> Iterator[Rule]:

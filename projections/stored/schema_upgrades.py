@@ -20,7 +20,8 @@ class UpgradeStep(Result):
 class LedgerUpgrade(Result):
     """An upgrade of a ledger: the steps, the missing views, the current user, and the owner of the tables.
 
-    `may` tells whether the user may change the tables, `upgraded` whether the upgrade was carried out.
+    `may` tells whether the user may change the tables, `upgraded` whether the upgrade was carried out,
+    `has_roles` whether the ledger's store is of the kind that has database roles (PostgreSQL).
     """
 
     ledger: str

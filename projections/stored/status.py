@@ -120,7 +120,7 @@ def find_run_command(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FutureDatedItem(Result):
-    """A `run`, a `generation` or a stored `ladder` dated in the future; if the clock is right, `remedy` replaces it."""
+    """A `run`, a `generation` or a stored `ladder` dated in the future; if the clock is right, run `remedy`."""
 
     kind: str
     name: str
@@ -262,7 +262,7 @@ def _find_dated_ahead(
             )
     for ladder in stale:
         if ladder.built is not None and clock.is_ahead(ladder.built_at or 0, now):
-            name = f"{ladder.ladder} of the stored standings"
+            name = f"the stored ladder {ladder.ladder}"
             yield FutureDatedItem("ladder", name, ladder.built, "ratings rebuild")
 
 

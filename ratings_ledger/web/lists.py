@@ -14,7 +14,7 @@ def build_lists_page(visit: Visit) -> Page:
     """Return the page of published, monthly and yearly lists. Raises the errors of `Snapshot.lists`."""
     lists = visit.view.lists()
     positions = [visit.last_event(row.list).position for row in lists.rows]
-    # only a decision can remove a list
+    # a list that a decision removed has no row here, so the last decision counts, too
     last = max([*positions, visit.last_decision, *(row.position for row in lists.published)], default=0)
     # a page is cached until the next event, but due months depend on the time
     lists = replace(lists, at=lists.at._replace(known_at=last), schedules=ABSENT)

@@ -42,14 +42,17 @@ from ratings_ledger.web.visits import Visit
 
 # the maximum number of games and adjustments in the statement; for a player with more, another page lists all of them
 STATEMENT_LINES_MAX = 100
-# a folder has rank pages only for ladders with at most this many players, because a game may change all ranks
+# an exported site has rank pages only for ladders with at most this many players: a game may change all ranks
 RANKED_MAX = 100
 RANK_ROWS = 100  # the maximum number of changes in the table of ranks
 AXIS_NAMES: dict[HorizontalAxis, str] = {"date": "date", "games": "number of games"}
 
 
 def build_person_page(visit: Visit, player: str) -> Page:
-    """Return a player's page: rank on every ladder, earlier ids and counts. Raises the errors of `Snapshot.person`."""
+    """Return a player's page: the rank on every ladder, earlier ids, and numbers such as those of games and gold.
+
+    Raises the errors of `Snapshot.person`.
+    """
     person = visit.view.person(player)
     _refuse_old_id(player, person.player)
     last_events = [visit.view.last_event(row.ladder, player) for row in person.rows]
@@ -102,10 +105,13 @@ def build_player_page(visit: Visit, player: str, ladder: str) -> Page:
         "all_games": all_games,
     }
     lines = statement.lines if statement else ()
-    listed = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
+    # a line with `recorded_at` is about a later change of a game that the published list covers
+    listed_game_ids = frozenset(
+        line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at
+    )
 
     def find_listing_page(game_id: str) -> PagePath | None:
-        if game_id in listed:
+        if game_id in listed_game_ids:
             return path
         return all_games if has_more and any(row.game_id == game_id for row in profile.course) else None
 
@@ -124,7 +130,14 @@ def build_player_page(visit: Visit, player: str, ladder: str) -> Page:
 
 
 class Month(NamedTuple):
-    """A player's month: its first day, its games and adjustments, their total change, and the points at its end."""
+    """A player's games and adjustments in a month, and their number of games.
+
+    first:  the first day of the month
+    rows:   the games and adjustments
+    games:  the number of games
+    change: the total change of the points
+    after:  the points at the end of the month
+    """
 
     first: date
     rows: Sequence[Change]
@@ -210,26 +223,26 @@ def build_ranks_page(visit: Visit, player: str, ladder: str) -> Page:
 
 
 def _draw_points(
-    player: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: HorizontalAxis
+    answer: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: HorizontalAxis
 ) -> str:
     """Return the chart of a player's points and of published lists, or an empty string for a course without steps."""
-    course = player.steps
+    course = answer.steps
     if not course:
         return ""
 
     def describe_correction(row: Change) -> str:
         assert row.revised_at is not None
-        return f"{row.game_id} was corrected later, on {format_minute(player.times, row.revised_at)}"
+        return f"{row.game_id} was corrected later, on {format_minute(answer.times, row.revised_at)}"
 
     published = list_published_points(course, lambda value: f"published: {format_points(value)}")
     if statement is not None and statement.since is not None:
         opening = statement.opening
         published.append(Point(statement.since, opening, "published", f"published: {format_points(opening)}"))
-    describe = partial(describe_dated_change, player.times)
-    line = build_points_line(player.player, course, by, describe, game_link, [*dict.fromkeys(published)])
+    describe = partial(describe_dated_change, answer.times)
+    line = build_points_line(answer.player, course, by, describe, game_link, [*dict.fromkeys(published)])
     return draw_steps(
         [line],
-        title=f"Points of {player.player} on {short_name(player.ladder)} by {AXIS_NAMES[by]}",
+        title=f"Points of {answer.player} on {short_name(answer.ladder)} by {AXIS_NAMES[by]}",
         description=f"From {format_points(course.start)} to {format_points(course.values[-1])} in "
         f"{count(len(course), 'step')}{describe_band(course, format_points)}; the CSV has every step.",
         prefix=f"points-{by}",

@@ -185,7 +185,10 @@ def test_table_needs_only_ids_and_the_corrected_columns(
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("game_id\ng-8\n", "the file has no columns: it has no commas, semicolons, tabs or | between cells"),
+        (
+            "game_id\ng-8\n",
+            "no row has more than one filled cell (a text file needs commas, semicolons, tabs or | between cells)",
+        ),
         ("game_id,place\ng-8,2\n", "there is no column 'player'"),
         ("1st,2nd\nben,anna\n", "there is no column 'game_id'"),
     ],

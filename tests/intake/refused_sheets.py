@@ -23,8 +23,8 @@ class RefusedSheet(NamedTuple):
 SHEETS = {
     "a result that became a date": RefusedSheet(
         [PAIR, [D22, "anna", "ben", date(2024, 3, 1)]], "result-became-date",
-        "Results!D2 (Result): '2024-03-01' is a date or a time; spreadsheets turned results into dates in Result (1); "
-        "format these columns as text, then type the results again", cell=(1, 3, "3-1"),
+        "Results!D2 (Result): '2024-03-01' is a date or a time; spreadsheets turned results into dates in Result (1 "
+        "cell); format these columns as text, then type the results again", cell=(1, 3, "3-1"),
     ),
     "a result that became a time": RefusedSheet(
         [PAIR, [D22, "anna", "ben", time(3, 1)]], "result-became-date", "Results!D2 (Result): '03:01:00' is",
@@ -48,7 +48,7 @@ SHEETS = {
     ),
     "no winner": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Winner"], [D22, "anna", "ben", None]], "missing-member",
-        "Results!D2 (Winner): the row has no winner; write the winner's name, or draw", cell=(1, 3, "draw"),
+        "Results!D2 (Winner): the row has no winner; write the winner's name, or the word draw", cell=(1, 3, "draw"),
     ),
     "a winner of three": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Player 3", "Winner"], [D22, "anna", "ben", "cleo", "ben"]],

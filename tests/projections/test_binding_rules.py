@@ -52,14 +52,16 @@ def raise_key_error(*arguments: Any) -> Any:
          "rule: own/1 names the list 'tabel'; the lists are points, table, best-of, period, annual; did you mean"),
         ({"ranking": "table"}, "rule: own/1 names the list table, which needs the parameters best_of, tie_break; "
                                "derive its params from TableParams"),
-        ({"prepare": lambda params: (0.0,)}, "rule: own/1 fails: prepare: 0.0; a whole number is needed"),
+        ({"prepare": lambda params: (0.0,)},
+         "rule: own/1 fails: prepare returned 0.0 among its numbers; a whole number is needed"),
         ({"prepare": lambda params: (2**63,)},
-         "rule: own/1 fails: prepare: 9223372036854775808; it does not fit 64 bits"),
+         "rule: own/1 fails: prepare returned 9223372036854775808 among its numbers; it does not fit 64 bits"),
         ({"prepare": lambda params: None}, "rule: own/1 fails: prepare returned nothing; whole numbers are needed"),
         ({"prepare": raise_key_error}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
         ({"refuse_params": raise_key_error},
          "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
-        ({"table": lambda: [1, 2.5]}, "rule: own/1 fails: table: 2.5; a whole number is needed"),
+        ({"table": lambda: [1, 2.5]},
+         "rule: own/1 fails: table returned 2.5 among its numbers; a whole number is needed"),
     ],
 )  # fmt: skip
 def test_rule_that_cannot_run_is_rejected(
@@ -82,9 +84,7 @@ def test_foreign_parameter_names_its_rules(monkeypatch: pytest.MonkeyPatch) -> N
 def test_start_beyond_bounds_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start points beyond the bounds are rejected."""
     (problem,) = list_problems(monkeypatch, PLAIN._replace(scale=10**12), "params.start = 1000000\n")
-    assert (
-        problem == "params.start: 1000000 points of 1,000,000,000,000 units are more than 10,000,000,000,000,000 units"
-    )
+    assert problem == "params.start: must be from -10,000 to 10,000, not 1,000,000: a point has 1,000,000,000,000 units"
 
 
 def test_missing_rule_lists_installed_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,10 +29,10 @@ BAD_LOGS = [
     ("10 anna player_left\n10 anna heartbeat", "clock-player-out", "left at 10"),
     ("5000 anna pause_answered yes", "clock-no-question", "no player has asked for a pause yet"),
     ("1 anna pause_asked\n2 ben pause_answered no\n3 cleo pause_answered no", "clock-no-question", "'ben' said no"),
-    ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "14999 ms are left to answer"),
+    ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "answer with clock.pause_answered within 14999 ms"),
     ("5000 anna resume_asked", "clock-not-paused", "not paused at 5000"),
     ("5000 stopped\n5000 anna heartbeat", "clock-stopped", "stopped at 5000"),
-    ("5000 exploded", "unknown-type", "not a type of clock events"),
+    ("5000 exploded", "unknown-type", "not a type of clock event (clock.started, clock.offered, "),
 ]
 
 
@@ -54,7 +54,8 @@ def test_play_during_a_pause_is_rejected(event):
     line, code, message = find_refusal(f"{GRANTED_PAUSE}\n9000 turn_ended\n9000 {event}", players="anna ben")
 
     assert (line, code) == (6, "clock-paused")
-    assert "paused since 9000; clock.resume_asked ends" in message
+    assert "paused since 9000; the pause ends when all players in the game send clock.resume_asked, or when" in message
+    assert message.endswith(" does at 609000 or later")
 
 
 def test_granted_pause_rejects_requests_and_answers():

@@ -91,7 +91,10 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
     "division in place": ("x = n\nx /= 2.0", "divides with / where x may not be a double"),
     "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; use the contract's power(base, exponent)"),
     "power of a whole number": ("x = 2.0\ny = x ** 2", "uses ** on doubles: x ** 2"),
-    "power that may be a fraction": ("k = n\ny = 10 ** k", "uses ** with an exponent that is not a literal: 10 ** k"),
+    "power that may be a fraction": (
+        "k = n\ny = 10 ** k",
+        "uses ** with an exponent that is not a non-negative literal: 10 ** k",
+    ),
     "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; use % only on whole numbers"),
     "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; use // only on whole numbers"),
     "sum": ("x = 2.0\ny = sum([x, x])", "calls sum; Python 3.12 changed how sum adds doubles"),
@@ -153,9 +156,12 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
     ),
     "the larger of both": (
         "x = 1.0\ny = max(x, 0)",
-        "calls max with values of different types; write whole numbers as 0.0",
+        "calls max with values of different types; write 0.0 instead of 0",
     ),
-    "a double as a state": ("x = 1.0\nafter[0][0] = x", "stores a double as a state; convert it with"),
+    "a double as a state": (
+        "x = 1.0\nafter[0][0] = x",
+        "stores a double among whole numbers, such as states; convert it with",
+    ),
     "a column as a state": ("x = 1.0\nafter[0][0] = columns[0]", "stores a value of a different type: after[0][0]"),
     "a constant of a logarithm": ("x = 1.0\ny = x * Q", "reads Q, a double that is not a literal in the same file"),
     "a constant from elsewhere": (

@@ -111,7 +111,7 @@ def test_examples_by_hand(columns, values, points):
 def test_explanations_give_value_of_place_and_reasons():
     """An explanation gives the value of a place, and every reason that changes it."""
     columns = make_board(
-        (1, 0, {"guest": 1}),
+        (1, 0, {"guest": 1, "pole": 1}),
         (2, LEFT, {"percent": 50}),
         (2, SUBSTITUTE, {"percent": 50, "fastest_lap": 1}),
         (3, 0, {"percent": 50, "pole": 1, "other_points": 420}),
@@ -120,7 +120,7 @@ def test_explanations_give_value_of_place_and_reasons():
     values = POINTS | {"bonus": {"fastest_lap": 1, "pole": 1}, "bonus_places": 1}
 
     assert describe_terms(columns, values) == [
-        [("place 1", "0", "a guest; those behind move up")],
+        [("place 1", "0", "a guest; those behind move up"), ("pole", "0", "no bonus for a guest")],
         [("place 2", "2", "place 1 without guests; shared by 2; 50 percent")],
         [
             ("place 2", "2", "place 1 without guests; shared by 2; 50 percent"),

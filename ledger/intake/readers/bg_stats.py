@@ -117,7 +117,7 @@ class _PlayConverter:
     def _join_teams(self, players: list[_Side]) -> list[_Side] | None:
         """Return the teams of a play, or None if the play is left out."""
         if any(player.team is None for player in players):
-            self.special_games.add("with teams, but a player without a team")
+            self.special_games.add("with teams and a player without one")
             return None
         teams = dict[str | None, list[_Side]]()
         for player in players:

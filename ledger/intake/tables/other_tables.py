@@ -17,17 +17,18 @@ from ratings_ledger.ledger.rejections import Refused
 
 # marks in cells where the row and the column are the same player
 _DIAGONAL = frozenset(("*", "**", "***", "x", "xx", "xxx", "\\", "■", "█", "●", "-", "–", "—", "/"))
-_ROWS_MIN, COLUMNS_MAX = 3, 200
+_PLAYERS_MIN, COLUMNS_MAX = 3, 200  # of a cross table
+_HEADER_ROWS_MAX = 3  # the number of first rows, one of which may be the header of a cross table
 TABLE_ADVICE = "write a row for each game under a header such as Date;Winner;Loser;Result"
 
 
-def explain_other_table(rows: Sequence[tuple[int, list[str]]]) -> Refused | None:
-    """Return a refusal of a cross table or a table without columns; None for other tables."""
+def explain_unreadable_table(rows: Sequence[tuple[int, list[str]]]) -> Refused | None:
+    """Return the refusal of a cross table or of a table without columns; None for any other kind of table."""
     filled = [[cell.strip() for cell in row] for _, row in rows]
     if len(filled) >= 2 and all(sum(map(bool, row)) <= 1 for row in filled):
-        problem = "the file has no columns: it has no commas, semicolons, tabs or | between cells"
+        problem = "no row has more than one filled cell (a text file needs commas, semicolons, tabs or | between cells)"
         return Refused("missing-column", f"{problem}; {TABLE_ADVICE}", rows[0][0])
-    for index, header in enumerate(filled[:_ROWS_MIN]):
+    for index, header in enumerate(filled[:_HEADER_ROWS_MAX]):
         if _is_cross_table(header, filled[index + 1 :]):
             problem = "it is a cross table, which has neither the dates nor the order of its games"
             return Refused("missing-column", f"{problem}; {TABLE_ADVICE}", rows[index][0])
@@ -45,9 +46,9 @@ def _is_cross_table(header: list[str], body: list[list[str]]) -> bool:
         names = header[first:]
         number_count = _count_equal(names, map(str, range(1, len(rows) + 1)))
         name_count = max(_count_equal(names, (row[column] for row in rows)) for column in range(first))
-        if name_count >= _ROWS_MIN and _has_marked_diagonal(rows, first, name_count, more_marks=("",)):
+        if name_count >= _PLAYERS_MIN and _has_marked_diagonal(rows, first, name_count, more_marks=("",)):
             return True
-        if number_count >= _ROWS_MIN and _has_marked_diagonal(rows, first, number_count):
+        if number_count >= _PLAYERS_MIN and _has_marked_diagonal(rows, first, number_count):
             return True
     return False
 

@@ -61,7 +61,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     is_total,
     repeats_header,
 )
-from ratings_ledger.ledger.intake.tables.other_tables import explain_other_table
+from ratings_ledger.ledger.intake.tables.other_tables import explain_unreadable_table
 from ratings_ledger.ledger.intake.tables.partners import PARTNER_SEPARATORS, split_team_cell
 from ratings_ledger.ledger.intake.tables.similar_rows import can_compose_games, read_similar_games
 from ratings_ledger.ledger.intake.tables.table_games import (
@@ -357,7 +357,7 @@ def _read_refused_table(
 
     If the known columns suffice, read the games with placeholders for missing members.
     """
-    if (refusal := explain_other_table(table.rows)) is not None:
+    if (refusal := explain_unreadable_table(table.rows)) is not None:
         yield table_read._replace(sentences=table.sentences, missing_members=(*_PLACEHOLDERS,))
         yield refusal.line or view.header_line, _name_sheet(refusal, table, view.header_line), None, None
         return

@@ -39,7 +39,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     WINNER,
 )
 from ratings_ledger.ledger.intake.tables.partners import split_team_cell
-from ratings_ledger.ledger.rejections import Refused, csv_item, did_you_mean, quote
+from ratings_ledger.ledger.rejections import Refused, count, csv_item, did_you_mean, quote
 
 Parsed = TypeVar("Parsed")
 SCORE = "score"
@@ -190,7 +190,9 @@ class SidesReader(NamedTuple):
         first = next((name for name in self.became_dates if name in cells and may_be_date(cells[name])), None)
         if first is None:
             return
-        columns = ", ".join(f"{csv_item(self.view.find_name(name))} ({n:,})" for name, n in self.became_dates.items())
+        columns = ", ".join(
+            f"{csv_item(self.view.find_name(name))} ({count(n, 'cell')})" for name, n in self.became_dates.items()
+        )
         message = f"{self.view.locate_cell(line, first)}: {quote(cells[first])} is a date or a time"
         cause = f"spreadsheets turned results into dates in {columns}"
         raise Refused("result-became-date", f"{message}; {cause}; {DATE_ADVICE}")
@@ -249,11 +251,11 @@ class SidesReader(NamedTuple):
             return None
         listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))
         hint = did_you_mean(text, names)
-        message = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
+        message = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or the word draw"
         raise Refused("winner-not-in-row", f"{self.view.locate_cell(line, WINNER)}: {message}")
 
     def _explain_missing_winner(self, line: int) -> Refused:
-        message = "the row has no winner; write the winner's name, or draw"
+        message = "the row has no winner; write the winner's name, or the word draw"
         return Refused("missing-member", f"{self.view.locate_cell(line, WINNER)}: {message}")
 
     def _score_several(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
@@ -295,7 +297,7 @@ class SidesReader(NamedTuple):
         """Return the scores of all sides. Raises `Refused` (missing-member) if a side has none."""
         for name in columns:
             if name not in cells:
-                message = f"the row has no {name}, but other scores; fill in the cell"
+                message = f"the row has other scores, but no {name}; fill in the cell"
                 raise Refused("missing-member", f"{self.view.locate_cell(line, name)}: {message}")
             self._parse(line, name, read_decimal, cells[name])
         return tuple(cells[name] for name in columns)
@@ -328,7 +330,7 @@ def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions
     """Create the reader of a table, given the meanings of the columns of its sides."""
     win_only_columns = frozenset(name for name in RESULTS if are_winner_only(view.list_texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
-    dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
+    dates = {name: cells for name in (*results, *sets) if (cells := view.count_cells(name, may_be_date))}
     return SidesReader(view, options, sides, win_only_columns, results, sets, dates)
 
 
