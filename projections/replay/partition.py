@@ -78,7 +78,7 @@ def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]
 
 
 def list_values_at(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of a game of a cell that ended at an instant: a tuple for each ladder."""
+    """Return the partition values of a cell's game that ended at an instant: a tuple for each ladder."""
     values = list_cell_values(facts, cell, ruleset)
     if not ruleset.partition.is_by_time:
         return values

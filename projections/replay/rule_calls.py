@@ -165,7 +165,7 @@ def _check_terms(terms: Any, change: Sequence[int]) -> None:
     for term in (term for player_terms in terms for term in player_terms):
         if not _is_term(term):
             raise ContractError(
-                f"explain returned {describe_value(term)}; a term must be a Term of strings and an integer"
+                f"explain returned {describe_value(term)}; a term must be a Term with members of its declared types"
             )
     sums = [sum(term.amount for term in player_terms) for player_terms in terms]
     if sums != list(change):
@@ -338,7 +338,8 @@ def explain_period(
         for index, term in terms:
             if not _is_term(term):
                 raise ContractError(
-                    f"explain_period returned {describe_value(term)}; a term must be a Term of strings and an integer"
+                    f"explain_period returned {describe_value(term)}; "
+                    "a term must be a Term with members of its declared types"
                 )
             if index != -1 and index not in player_rows:
                 raise ContractError(

@@ -195,7 +195,10 @@ def factor_of(rating: int, born: int, reached: int, games: int, year: int, const
 
 
 def limit_gap(gap: int, own: int, is_helped: bool, constants: Numbers) -> int:
-    """Return the difference that counts for a player rated `own`, who is `gap` units ahead."""
+    """Return the difference that counts for a player rated `own`, who is `gap` units ahead.
+
+    `is_helped` tells whether the limit applies even if the player is the stronger one.
+    """
     limit = constants[DIFFERENCE_MAX]
     if constants[FULL_FROM] > 0 and own >= constants[FULL_FROM]:
         return gap

@@ -54,7 +54,8 @@ from ratings_ledger.projections.contract import (
 
 SCALE = 1_000_000
 LN10 = 2.302585092994046
-# Larger ratings and margins count as these limits, and larger weights are refused, so that all products are exact.
+# Larger ratings and margins count as these limits, and games of larger weight are refused. So no product leaves the
+# range of exact arithmetic.
 RATING_MAX = 10**12
 STATE = (State("rating", SCALE, low=-RATING_MAX, high=RATING_MAX),)
 MARGIN_MAX = 100_000

@@ -202,7 +202,7 @@ def test_wrong_score_of_period_is_a_failure(db: str, monkeypatch: pytest.MonkeyP
     [
         (None, "explain returned nothing; it must return a list of terms for each of the 3 players"),
         ([[Term("x", 1, "")], [], []], "explain returned terms that sum to [1, 0, 0], but the changes are ["),
-        ([["x"], [], []], "explain returned 'x'; a term must be a Term of strings and an integer"),
+        ([["x"], [], []], "explain returned 'x'; a term must be a Term with members of its declared types"),
         ([[Term("x", 0, "", values=(("k", 1.5),))], [], []], "explain returned Term(term='x'"),
         ([[Term("x", 0, "", values=((1, 2),))], [], []], "explain returned Term(term='x'"),
     ],
