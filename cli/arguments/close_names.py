@@ -33,7 +33,8 @@ def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[s
     answers, accepted = dict[str, str](), set[str]()
     known_aliases = ChainMap(answers, {**aliases})
     has_several_files = len({close_name.first.file for close_name in close_names if close_name.first is not None}) > 1
-    render.note(f"{describe_close_names(close_names)}; which players are they?")
+    end = "which player is it?" if len(close_names) == 1 else "which players are they?"
+    render.note(f"{describe_close_names(close_names)}; {end}")
     for close_name in close_names:
         players = dict.fromkeys(
             player for name in close_name.others if (player := known_aliases.get(name, name)) != close_name.name

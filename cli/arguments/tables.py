@@ -193,7 +193,7 @@ class TableFiles(NamedTuple):
         return os.path.exists(self.save_as) and os.path.samefile(self.profile, self.save_as)
 
     def save(self, options: TableOptions) -> None:
-        """Save how a table was read, if --save-profile names a file with other contents. Raises `OSError`."""
+        """Save how a table was read, if --save-profile is given and its file does not say so yet. Raises `OSError`."""
         if self.save_as is None:
             return
         text = format_profile(options, self.save_as)
@@ -216,7 +216,7 @@ def check_partner_separators(partners: Iterable[str], ties: Iterable[str] = ()) 
 
 
 def find_unsplittable_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
-    """Return the known ids that must not be split in cells, although they look like several players or have a score."""
+    """Return the known ids that are not split in cells, although they contain a separator or end like a score."""
     return frozenset(
         name
         for name in decode_for_command(connection).players

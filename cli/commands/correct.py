@@ -108,10 +108,11 @@ def correct(  # long, because each option is a parameter
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    Anything you leave out stays unchanged. Scores and sets that contradict the new places are dropped, unless --score,
-    PLAYERS such as anna:3, or --sets give new values. Without PLAYERS and options for the game, the complete data is
-    read as JSON from standard input, as `ratings games GAME --format json` prints it. From a file, all games are
-    corrected or none; missing columns change nothing, and games that are already recorded like this are skipped.
+    Anything you leave out stays unchanged. If the scores contradict the new places, each place keeps its score; sets
+    that contradict the new result are dropped. --score, PLAYERS such as anna:3, and --sets give new values. Without
+    PLAYERS and options for the game, the complete data is read as JSON from standard input, as `ratings games GAME
+    --format json` prints it. From a file, all games are corrected or none; missing columns change nothing, and games
+    that are already recorded like this are skipped.
     --map, --profile and the other table options of `import` describe the file.
     """
     partners = options["partners"]
@@ -149,9 +150,10 @@ def correct(  # long, because each option is a parameter
         elif players or labels or new_time or has_result:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **labels, **new_time}.items() if value != ""}
-            result_options = {"--score": score, "--sets": sets}
-            result_words = [word for name, text in result_options.items() if text is not None for word in (name, text)]
-            _refuse_split_teams(game, players, people, syntax, [*result_words, "--reason", reason])
+            values = {**labels, "at": at, "zone": zone, "expect": expect, "score": score, "sets": sets}
+            values["reason"] = reason
+            words = [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
+            _refuse_split_teams(game, players, people, syntax, words)
             scores = score if sets is None else count_sets(sets, score)
             cells = players if scores is None else add_scores(game, players, people, score=scores, syntax=syntax)
             new |= {"participants": place_players(game, cells, people, syntax)} if cells else {}
@@ -159,7 +161,8 @@ def correct(  # long, because each option is a parameter
                 new = put_sets(new, format_sets(sets))
             elif "extra" in game.data:
                 new = keep_sets(game.data, new)
-            _note_adapted_results(game.data, new, has_scores=scores is not None, has_sets=sets is not None)
+            has_scores = any(side.score is not None for cell in cells for side in syntax.split(cell))
+            _note_adapted_results(game.data, new, has_scores=has_scores, has_sets=sets is not None)
         else:
             new = restore_recorded_ids(_read_game(), game, people)
     except Refused as problem:
@@ -174,7 +177,7 @@ def _refuse_split_teams(
 ) -> None:
     """Raise `Refused` (side-disagrees), with the correct command, for PLAYERS that split the teams of a game.
 
-    `options` are the other options of the command.
+    `options` are the words of the options that say what to correct, and why.
     """
     separator_and_sides = None if syntax.partners else join_sides(game, players, people, syntax)
     if separator_and_sides is None:
@@ -187,7 +190,7 @@ def _refuse_split_teams(
 
 
 def _note_adapted_results(old: dict[str, Any], new: dict[str, Any], *, has_scores: bool, has_sets: bool) -> None:
-    """Note which scores and sets were adapted to corrected places, unless the command gives them."""
+    """Note which scores and sets were adapted to the corrected result, unless the command gives them."""
     old_scores = {participant["player"]: participant.get("score") for participant in old["participants"]}
     changed = [
         participant
@@ -201,7 +204,7 @@ def _note_adapted_results(old: dict[str, Any], new: dict[str, Any], *, has_score
         return
     if not describe_sets(new):
         render.note(
-            render.plain(f"note: the sets {sets} contradict the new places and are left out; give others with --sets")
+            render.plain(f"note: the sets {sets} contradict the new result and are left out; give others with --sets")
         )
     elif describe_result(old) != describe_result(new):
         winners = describe_result(new).partition(", ")[0].removeprefix("1 ")

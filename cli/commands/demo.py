@@ -85,7 +85,7 @@ STEPS = (
         ("rules publish elo-catan-2.toml", "standings elo-catan", "standings elo-catan --rules elo-catan@1 --limit 3"),
     ),
     ("What cron does at night: store standings for other programs, and promote them in one step.", ("rebuild",)),
-    ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify",)),
+    ("What an auditor does: recompute every hash, and list what is wrong.", ("verify",)),
 )
 
 NEXT_STEPS = """Next, in a folder of your own:

@@ -26,7 +26,7 @@ ROLES = {
     "writer": RoleInfo(
         "read, and append events", "import, record, correct, publish and every other command that records events"
     ),
-    "rebuilder": RoleInfo("read, and write the stored standings", "rebuild"),
+    "rebuilder": RoleInfo("read, and write the stored standings", "rebuild and nightly"),
     "reader": RoleInfo("read", "standings, verify and all other reading commands"),
     "dashboard": RoleInfo("read the live standings, but no events", "other programs, by SQL"),
 }
@@ -82,7 +82,7 @@ def grants(db: str, sql: bool, prefix: str, role: str | None, output_format: str
 
 
 def _build_scripts(db: str, prefix: str, role: str | None) -> list[tuple[str, list[str]]]:
-    """Return (title, statements) pairs; the title says which role runs the statements, and when.
+    """Return (title, statements) pairs; the title says which role runs the statements and, for the owner, when.
 
     Raises `NotALedger`.
     """

@@ -77,7 +77,7 @@ from ratings_ledger.projections.facts.lookups import known_players
     "expected_head",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
-    help="With --restore: the head at the end, for exports without a last line.",
+    help="With --restore: the head at the end, for exports whose last line does not state it.",
 )
 @click.option("--incomplete", is_flag=True, help="With --restore: accept a file that was cut off.")
 @with_game_options("tables")

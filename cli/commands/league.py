@@ -146,10 +146,9 @@ def table(db: str, name: str, output_format: str) -> None:
     view = open_view(open_for_command(db))
     details = view.league(name)
     if details.ladder is None:
-        raise click.ClickException(
-            f"no ruleset scores leagues of {details.game}; to list rulesets that you can publish: ratings rules list "
-            "--shipped"
-        )
+        unscored = f"no ruleset scores leagues of {details.game}"
+        remedy = "to list rulesets that you can publish: ratings rules list --shipped"
+        raise click.ClickException("\n".join(details.failed) or f"{unscored}; {remedy}")
     emit(view.standings(details.ladder), output_format, print_standings, print_standings_csv)
     if details.winners and output_format == "table":
         render.echo(f"\nFinished: won by {render.plain(' and '.join(details.winners))}.")

@@ -84,7 +84,7 @@ def predict(
 
 
 def _read_unsplittable_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:
-    """Return the known ids that contain a separator of partners. Raises `click.UsageError` for an unusable one."""
+    """Return the known ids that are not split at `partners`. Raises `click.UsageError` for an unusable separator."""
     check_partner_separators(partners)
     if not partners:
         return frozenset()  # skip the slow read of all ids
@@ -93,7 +93,7 @@ def _read_unsplittable_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozens
 
 
 def _split_side(side: str, partners: tuple[str, ...], unsplittable_ids: frozenset[str]) -> list[str]:
-    """Return the players of a side. Raises `click.UsageError` for a side without players."""
+    """Return the players of a side. Raises `click.UsageError` if one of them has no name."""
     try:
         return split_partners(side, partners, unsplittable_ids)
     except Refused as problem:

@@ -37,7 +37,7 @@ SCHEDULED = "list.scheduled"
 
 
 class DueList(NamedTuple):
-    """The ladders at the coordinates of a list, the ladder to publish, and the end of the month if it is scheduled."""
+    """The ladders at the coordinates of a list, the ladder to publish and, if it is scheduled, the end of the month."""
 
     ladders: Ladders
     ladder: str
@@ -68,9 +68,9 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
         ratings publish --due
 
     --every month only records a schedule; revert it with `ratings undo`. --due publishes every list that is complete,
-    has at least one player and was never published, oldest first: lists of months and years, and scheduled ladders for
-    each month since their first game. A published list never changes, even if its standings would be different today.
-    Exit 1 if a list failed or was refused; the others are published anyway.
+    has at least one player and was never published: lists of months and years, oldest first, then scheduled ladders for
+    each month since their first game, oldest first. A published list never changes, even if its standings would be
+    different today. Exit 1 if a list failed or was refused; the others are published anyway.
     """
     _refuse_option_conflicts(ladder, as_of, all_due, every)
     if ladder is None:
@@ -118,7 +118,7 @@ def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: boo
 
 
 def publish_due(context: WriteContext) -> DueListsOutcome:
-    """Publish all due lists, oldest first, and return the outcome of each.
+    """Publish the due lists of months and years, then scheduled ladders, each oldest first; return their outcomes.
 
     Another process may publish some of them at the same time. The outcome is recorded as a run, except for dry runs.
     """

@@ -60,11 +60,11 @@ class GameInput(NamedTuple):
 
 
 class Suggestions(NamedTuple):
-    """The known names of players and games, the game that was played last, and the format of times."""
+    """The known names of players and games, the name of a game to offer, and the format of times."""
 
     players: list[str]
     games: list[str]
-    last_game: str | None
+    default_game: str | None
     times: TimeFormat
 
 
@@ -139,10 +139,10 @@ def _load_suggestions(context: WriteContext) -> Suggestions:
         game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
     }
     games = sorted(list_game_names(facts) | rated)
-    last_game = games[0] if len(games) == 1 else None
+    default_game = games[0] if len(games) == 1 else None
     if len(facts.start):
-        last_game = facts.label("game", len(facts.start) - 1)
-    return Suggestions(sorted(known_players(facts)), games, last_game, times)
+        default_game = facts.label("game", len(facts.start) - 1)
+    return Suggestions(sorted(known_players(facts)), games, default_game, times)
 
 
 def _ask_for_missing(
@@ -162,9 +162,9 @@ def _ask_for_missing(
 
 def _ask_for_game_name(suggestions: Suggestions) -> str:
     """Ask for the name of the game."""
-    default = f" [{suggestions.last_game}]" if suggestions.last_game is not None else ""
+    default = f" [{suggestions.default_game}]" if suggestions.default_game is not None else ""
     while True:
-        name = ask_line(f"game{default}: ", suggestions.games) or suggestions.last_game or ""
+        name = ask_line(f"game{default}: ", suggestions.games) or suggestions.default_game or ""
         if not name:
             render.note(f"name the game, such as {', '.join(suggestions.games[:10]) or 'catan'}")
         elif (problem := _find_name_problem(name)) is not None:

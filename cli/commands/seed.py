@@ -57,7 +57,7 @@ def seed(
     """
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
         raise click.UsageError(
-            "name a PLAYER and values such as rating=1650; for many players, pass --file without these and --games"
+            "name a PLAYER and values such as rating=1650; for many players, pass --file without these or --games"
         )
     view = open_view(context.ledger)
     ladder = view.full_name(ladder)

@@ -37,8 +37,8 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     """Show the head of the log and the age of the stored standings.
 
     It also shows how the last runs of jobs ended: rebuild, verify, backup, publish, nightly. With --max-age,
-    --max-behind or --no-failures, it is a health check: exit 1 with the reason, which may also be a date in the
-    future. The age of the standings is that of the oldest ladder.
+    --max-behind or --no-failures, it is a health check: exit 1 with the reason if a check fails, or if something is
+    dated in the future. The age of the standings is that of the oldest ladder.
     """
     ledger = open_for_command(db)
     with ledger.reading() as connection:

@@ -49,7 +49,6 @@ def _print_upgrade(upgrade: LedgerUpgrade) -> None:
             render.echo(f"  ratings grants --sql --as owner{prefix_option}")
         render.echo("Then run ratings doctor, and ratings verify --head with the head from before the upgrade.")
         return
-    render.echo(
-        f"It must be run by {upgrade.owner}; you are {upgrade.user}{'' if upgrade.may else ', who may not run it'}."
-    )
+    refusal_text = "" if upgrade.may else ", who may not run it"
+    render.echo(f"The upgrade must be run by {upgrade.owner}; you are {upgrade.user}{refusal_text}.")
     render.echo("Nothing was done.")

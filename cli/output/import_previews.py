@@ -120,7 +120,7 @@ def _print_unusual(file: PreviewedFile, times: TimeFormat) -> None:
 
 
 def _print_games(file: PreviewedFile, times: TimeFormat, has_several_games: bool) -> None:
-    """Print the first games of a file, with the name of each game if several are played, and with recorded ids.
+    """Print the first games of a file, with the name of each game if several are played, and with the ids in the file.
 
     Leave out ids that the import generates from the days of the games.
     """
@@ -138,7 +138,7 @@ def _print_games(file: PreviewedFile, times: TimeFormat, has_several_games: bool
 
 
 def _format_result(game: PreviewedGame) -> str:
-    """Return the result of a game, with the labels that determine its ladders."""
+    """Return the result of a game, with its labels, and whether it is unrated or aborted."""
     labels = [f"{name} {game.game[name]}" for name in ("group", "city", "league", "season") if name in game.game]
     flags = [
         word

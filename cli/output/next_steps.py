@@ -31,7 +31,7 @@ def note_next_steps(
         result: The result of the import or preview.
         files: The names of the files.
         options: The options with which the files were read.
-        is_profile_known: Whether a profile has the options of the table, or an earlier import suggested to save one.
+        is_profile_known: Whether a profile has the options of the table, or an earlier import suggested saving one.
         keeps_going: Whether the import records the valid games although others are refused.
     """
     if result.rejected_count:

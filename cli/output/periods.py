@@ -19,24 +19,23 @@ def print_waiting(period: PeriodState, at: Coordinates, times: TimeFormat, comma
         render.print_hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
         return
     message = f"Not scored yet: {games} in open rating periods, the first of which ends {end}."
-    render.print_hanging(f"{message} {_describe_command(period.closes_at, at, times, command)}", 2)
+    render.print_hanging(f"{message} {_describe_command('them', period.closes_at, at, times, command)}", 2)
 
 
 def print_open_period(period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> None:
-    """Print the end of an open period, and the command that scores the period as if it were closed."""
-    render.print_hanging(
-        f"The period ends {times.format_with_zone(period_end)}. {_describe_command(period_end, at, times, command)}", 2
-    )
+    """Print the end of the open period of a game, and the command that scores the game as if the period were closed."""
+    description = _describe_command("the game", period_end, at, times, command)
+    render.print_hanging(f"The period ends {times.format_with_zone(period_end)}. {description}", 2)
 
 
-def _describe_command(period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> str:
-    """Describe the command that scores the games of a period; `period_end` is the last instant of the period."""
+def _describe_command(games: str, period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> str:
+    """Describe the command that scores `games`, such as "them"; `period_end` is the last instant of their period."""
     if at.as_of is None and period_end < to_datetime(clock.now()):
         day = format_end(to_microseconds(period_end), times.zone)
-        message = f"Nothing has been recorded since then; to score them: {command} --as-of {day}"
+        message = f"Nothing has been recorded since then; to score {games}: {command} --as-of {day}"
         return render.plain(" ".join([message, *_list_rules_option(at)]))
     as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
-    message = f"To score them as if closed now: {command} --close-now"
+    message = f"To score {games} as if closed now: {command} --close-now"
     return render.plain(" ".join([message, *as_of, *_list_rules_option(at)]))
 
 

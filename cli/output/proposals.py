@@ -70,8 +70,9 @@ def note_unranked(result: IntakeResult) -> None:
     """Print notes about games that are not on any ladder, one example for each reason, unless something was refused."""
     reasons = [] if result.rejected_count else [*result.unranked.items()]
     for reason, games in reasons[:REJECTIONS_SHOWN_MAX]:
-        number = f" ({games.number:,} games)" if games.number > 1 else ""
-        render.note(f"note: on no ladder, such as {render.plain(games.first)}{number}: {reason}")
+        example = render.plain(games.first)
+        subject = f"{example} is" if games.number == 1 else f"{games.number:,} games, such as {example}, are"
+        render.note(f"note: {subject} on no ladder: {reason}")
     if more := sum(games.number for _, games in reasons[REJECTIONS_SHOWN_MAX:]):
         verb = "is" if more == 1 else "are"
         render.note(
@@ -226,7 +227,7 @@ def print_refused(result: IntakeResult) -> None:
 
 
 def print_rulesets_published(outcome: RulesetOutcome) -> None:
-    """Print the published versions with their positions, and the impact."""
+    """Print the published versions, the head and the impact, or only the refusals."""
     result, names = outcome.intake_result, ", ".join(outcome.rulesets)
     for rejection in result.rejected:
         render.note(format_rejection(rejection._replace(line=None)))

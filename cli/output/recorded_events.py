@@ -41,7 +41,7 @@ def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[rende
 
 
 def print_games(games: RecordedGames) -> None:
-    """Print the requested game in full, or a table of games.
+    """Print the requested game, or a table of games.
 
     The table has the column game only if the games differ in it, and the column group only if a game has a group.
     """
@@ -79,7 +79,7 @@ def _note_older(count: int) -> None:
 
 
 def _print_game(game: RecordedGame, times: TimeFormat) -> None:
-    """Print the complete data of a game: its members, then the participants."""
+    """Print the members of a game, its participants and its centres; of `extra`, only the sets and a forfeit."""
     members = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
     if sets := describe_sets(game.data):
         members["sets"] = sets

@@ -69,7 +69,7 @@ def test_game_before_any_version_is_noted(ratings: Ratings, db: str) -> None:
         "record", "--game", "chess", "--game-id", "old", "--at", "1850-01-01", "--any-date", "Ben", "Anna", db=db
     )
     assert result.stderr == (
-        "note: on no ladder, such as old: elo-chess was not in force yet; its first version applies from 1900-01-01\n"
+        "note: old is on no ladder: elo-chess was not in force yet; its first version applies from 1900-01-01\n"
     )
 
 

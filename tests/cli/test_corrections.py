@@ -434,10 +434,12 @@ CORRECTED_SCORES = {
 def test_corrected_result_has_scores(
     arguments: tuple[str, ...], expected: dict[str, int], ratings: Ratings, copy_ledger: Callable[..., str]
 ) -> None:
-    """A corrected result has the typed scores or those of its places, one for each player."""
+    """A corrected result has the typed scores or those of its places, for each player; a note tells of the latter."""
     db = copy_ledger(create_ledger)
     record_duel(ratings, db)
-    assert ratings("correct", "s-1", *arguments, *REASON_OPTION, db=db).exit_code == 0
+    correction = ratings("correct", "s-1", *arguments, *REASON_OPTION, db=db)
+    assert correction.exit_code == 0
+    assert ("scores were adapted" in correction.stderr) == (arguments == ("ben", "anna"))
     (row,) = read_json(ratings, db, "games", "s-1")["rows"]
     assert {participant["player"]: participant["score"] for participant in row["participants"]} == expected
 
@@ -495,7 +497,7 @@ def test_sets_follow_corrected_places_or_are_left_out(
     """Corrected places keep their sets, seen from the better place; another score leaves the sets out."""
     result, games_output = import_and_correct_sets(tmp_path, ratings, row, *players)
     assert result.exit_code == 0
-    assert ("are left out" in result.stderr) == (not sets)
+    assert ("contradict the new result and are left out" in result.stderr) == (not sets)
     if sets and players == ("Ben", "Anna"):
         assert f"the sets {sets} now count for Ben;" in result.stderr
     assert games_output.splitlines()[-1].endswith(f"sets {sets}" if sets else "Anna (2)")

@@ -90,7 +90,7 @@ def test_follow_prints_notes_to_stderr(one_db: str) -> None:
     assert (code, len(answers)) == (0, 3)
     assert [line.partition(":")[0] for line in stderr.splitlines()] == ["note", "note"]
     assert "2 new players: anna, ben" in stderr
-    assert "on no ladder, such as g-0: no ruleset scores games of chess" in stderr
+    assert "g-0 is on no ladder: no ruleset scores games of chess" in stderr
 
 
 @pytest.mark.slow

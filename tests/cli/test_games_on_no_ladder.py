@@ -50,7 +50,7 @@ def test_game_on_no_ladder_is_explained(
     """Recording a game that belongs on no ladder succeeds and notes the reason."""
     result = ratings(*command, db=db, input=json.dumps(event))
 
-    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, f"note: on no ladder, such as g: {reason}\n")
+    assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, f"note: g is on no ladder: {reason}\n")
     assert "1 appended" in result.stdout or json.loads(result.stdout)["appended"] == 1
 
 
@@ -69,7 +69,7 @@ def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
 
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
     assert remove_newcomer_notes(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
-        "note: on no ladder, such as g0 (3 games): no ruleset scores games of go; "
+        "note: 3 games, such as g0, are on no ladder: no ruleset scores games of go; "
         "to publish one: ratings rules publish --shipped elo --game go\n"
     )
     assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == ""

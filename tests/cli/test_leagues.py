@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from followers import start_follower
 from interleaving import act_before_next
+from own_rules import load_built_in_rule, substitute_rule
 
 Ratings = Callable[..., Any]
 PLAYERS = list("abcdefgh")
@@ -441,6 +442,22 @@ def test_season_of_another_game_has_no_league_ids(ratings: Ratings, tmp_path: Pa
     data = json.loads(ratings("league", "unmet", "go-league/2026", "ben", "--format", "json", db=db).stdout)
     assert (data["lid"], data["rows"]) == (None, [{"lid": None, "player": "cleo"}])
     assert text == "ben has met 1 of 2 on go-league/2026.\n\nnot yet met\ncleo\n"
+
+
+def test_table_that_cannot_be_replayed_names_the_failure(
+    scheduled_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the rule of a league fails, its table is refused with the failure, not as a league that no ruleset scores."""
+
+    def fail(*arguments: object) -> str | None:
+        raise ZeroDivisionError("of the rule")
+
+    line = build_league_game(show_league(ratings, scheduled_url)["games"][0])
+    assert ratings("record", db=scheduled_url, input=line).exit_code == 0
+    substitute_rule(monkeypatch, load_built_in_rule("placement-points/1")._replace(check=fail))
+    result = ratings("league", "table", "L1", db=scheduled_url)
+    assert (result.exit_code, result.stderr.count("the rule failed at position")) == (1, 1)
+    assert "no ruleset scores" not in result.stderr
 
 
 def test_unscored_league_is_refused_with_advice(copy_ledger: Callable[..., str], ratings: Ratings) -> None:

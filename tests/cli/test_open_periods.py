@@ -144,7 +144,7 @@ def test_text_names_the_command_that_closes_periods(ratings: Ratings, db: str) -
         )
     assert read_lines("explain", "c-5")[-2:] == [
         "Not counted: its rating period is not closed yet.",
-        "The period ends 2025-11-30 23:59 Europe/Berlin. To score them as if closed now: "
+        "The period ends 2025-11-30 23:59 Europe/Berlin. To score the game as if closed now: "
         f"ratings explain c-5 {LADDER} --close-now",
     ]
     assert read_lines("explain", "c-5", "--close-now")[2] == (

@@ -352,7 +352,7 @@ def test_preview_counts_json_lines_and_several_files(one_db: str, ratings: Ratin
     assert "other events: 1 player.registered\n" in result.stdout
     # close names in JSON Lines are listed, but not asked about
     assert "1 new name close to others:\n" in result.stdout
-    assert "note: on no ladder, such as g-2" in result.stderr
+    assert "note: g-2 is on no ladder" in result.stderr
 
 
 @pytest.mark.slow

@@ -153,3 +153,15 @@ def test_correction_of_teams_names_the_command_that_works(
         *((player, 1) for player in winners),
         *((player, 3) for player in losers),
     ]
+
+
+def test_command_for_a_correction_of_teams_keeps_the_other_corrections(
+    tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    """The command in the message repeats every option that says what to correct."""
+    url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
+    assert ratings("record", "--game-id", "g-1", "--partners", "+", "anna+ben", "cleo+dora", db=url).exit_code == 0
+    options = ["--city", "", "--at", "2024-05-05T10:00Z", "--expect", "3", "--score", "2:1", "--reason", "wrong day"]
+    refused = ratings("correct", "g-1", "cleo", "dora", "anna", "ben", *options, db=url)
+    command = shlex.join(["ratings", "correct", "g-1", "--partners", "+", "cleo+dora", "anna+ben", *options])
+    assert (refused.exit_code, refused.stderr.endswith(f": {command}\n")) == (1, True)

@@ -191,10 +191,9 @@ def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
             for dry_run in ([], ["--dry-run"]):
                 result = ratings("upgrade", *dry_run, db=url)
                 assert (result.exit_code, read_revision(roles.reader)) == (3, "0007")
-                assert (
-                    f"It must be run by {roles.prefix}owner; you are {make_url(url).username}, who may not run it."
-                    in result.stdout
-                )
+                user = make_url(url).username
+                message = f"The upgrade must be run by {roles.prefix}owner; you are {user}, who may not run it."
+                assert message in result.stdout
         assert ratings("upgrade", "--dry-run", db=roles.owner).exit_code == 0
         assert ratings("upgrade", db=roles.owner).exit_code == 0
         for url in (roles.writer, roles.rebuilder, roles.reader):
