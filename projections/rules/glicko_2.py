@@ -64,8 +64,8 @@ class Glicko2Params(Params):
     """Parameters, with at most six decimals.
 
     `start_deviation` and `start_volatility` are a new player's. Time without games raises a deviation at most to
-    `start_deviation`. `tau` limits how fast volatilities change. For each further day or whole period, `aging` times
-    the square of the volatility is added. Above `provisional_deviation`, a rating is provisional.
+    `start_deviation`. `tau` limits how fast volatilities change. Each further day or whole period adds `aging` times
+    the square of the volatility to that of the deviation. Above `provisional_deviation`, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500

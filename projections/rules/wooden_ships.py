@@ -202,7 +202,7 @@ def _describe_reason(i: int, columns: Columns, params: WoodenShipsParams, outcom
     needed = "at least" if params.overwhelming_comparison == ">=" else "more than"
     text += f", {'' if outcome == OVERWHELMING else 'not '}{needed} {params.overwhelming_factor} times as many"
     if outcome == OVERWHELMING and params.overwhelming_for == "survivors":
-        text += f", and {'' if is_survivor(i, columns) else 'not '}a survivor with ships left"
+        text += f"; the player is {'' if is_survivor(i, columns) else 'not '}a survivor with ships left"
     return text
 
 

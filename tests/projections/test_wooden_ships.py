@@ -249,9 +249,9 @@ def test_trial_result_is_explained():
     )
 
     reason = "the only side with ships left; 20 game points against 10, at least 2 times as many"
-    assert terms["A"] == [("overwhelming victory", 4, f"{reason}, and a survivor with ships left")]
+    assert terms["A"] == [("overwhelming victory", 4, f"{reason}; the player is a survivor with ships left")]
     assert terms["A2"] == [
-        ("overwhelming victory", 3, f"{reason}, and not a survivor with ships left"),
+        ("overwhelming victory", 3, f"{reason}; the player is not a survivor with ships left"),
         ("sunk without points", -1, "no game points, and all 2 ships lost"),
     ]
     assert terms["A3"] == [("surrendered", 0, "whatever the result, here overwhelming victory")]
