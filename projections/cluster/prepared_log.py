@@ -108,12 +108,15 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
 
 
 def read_segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
-    """Yield the records of a segment, one per line, page by page. Raises `StoreDamaged` if a record is missing."""
+    """Yield the records of a segment, one per line, page by page.
+
+    Raises `StoreDamaged` if a record is missing or contains a line break.
+    """
     for after in range(name.first, name.last, PAGE_EVENTS):
         until = min(after + PAGE_EVENTS, name.last)
         text = read_page(connection, after, until)
         if text.count(b"\n") != until - after:
-            message = f"events from {after + 1:,} to {until:,} are missing, or contain line breaks"
+            message = f"some of the events from {after + 1:,} to {until:,} are missing, or contain line breaks"
             raise StoreDamaged(f"{message}; run: ratings verify")
         yield text
 
@@ -141,7 +144,7 @@ class PreparedLog(NamedTuple):
     """A log prepared for a computation on a cluster.
 
     base:   the name of the base object
-    facts:  the facts of unsealed events, with all rulesets
+    facts:  the facts, without the sealed games that no event changed
     cells:  (number in the ledger, cell) for each cell, by its number in the facts
     counts: the number of games in each cell, by its number in the facts
     games:  the number of all games
@@ -160,7 +163,7 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     Raises the errors of `run_tasks`, and `DamagedObject`.
     """
     sealed_log = seal(connection, cluster, position)
-    # the sealed events that are not about games
+    # all sealed events except the first records of games
     other_records = [
         (other_position, record)
         for segment in sealed_log.segments

@@ -161,11 +161,12 @@ class _TaskQueue:
             raise StoreDamaged(f"{error}: a worker's memory or processor is faulty; nothing was promoted") from None
         if task in self.done:
             return None
+        is_written = objects.size(task.output) is not None
         # a complete output counts, even if its worker was lost
         if _is_intact(objects, task.output):
             self.done.add(task)
             return task
-        if error is None and objects.size(task.output) is None:
+        if error is None and not is_written:
             raise WorkerLost(f"the object {task.output} that a worker wrote is not in {objects.url}; {SAME_LOCATION}")
         if isinstance(error, DamagedObject) and error.name != task.output:
             raise error
@@ -201,6 +202,8 @@ class _TaskQueue:
 
 
 def _describe_error(error: Exception | None) -> str:
+    if error is None:
+        return "its output was damaged"
     if isinstance(error, MemoryError):
         return "the worker ran out of memory"
     if isinstance(error, OSError):

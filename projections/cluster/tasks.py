@@ -3,8 +3,8 @@
 perform(url, requirements, plan_range)     performs the plan at a location
 
 A plan is JSON, and determines the name of the object to create. The plans of tasks that are submitted together are in
-one object. A worker that finds its object already created compares the two, because the same plan gives the same bytes
-everywhere.
+one object. A worker that finds its object already created compares it with its own bytes, because the same plan gives
+the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -75,7 +75,11 @@ def _check_fitness(url: str, requirements: WorkerRequirements) -> None:
         content = b""
     if content.partition(b" ")[0] != requirements.nonce.encode():
         raise UnfitWorker(f"{worker} cannot read the objects in {url}; {SAME_LOCATION}")
-    if compute_golden_digest() != requirements.golden_digest:
+    try:
+        golden_digest = compute_golden_digest()
+    except UnfitWorker as problem:
+        raise UnfitWorker(f"{worker} is unfit: {problem}") from None
+    if golden_digest != requirements.golden_digest:
         raise UnfitWorker(
             f"{worker} computes different points than this machine for the same games; leave this worker out, because "
             "its processor rounds differently"
@@ -121,7 +125,7 @@ def read_plan(objects: Objects, plan_range: PlanRange) -> str:
 
 
 def name_output(plan_text: str) -> str:
-    """Return the name of the object that a plan creates."""
+    """Return the name of the object that the plan of a pack creates."""
     return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
 

@@ -28,7 +28,7 @@ class WorkerRequirements(NamedTuple):
     golden_digest: str
 
 
-# the digest of the code as it was loaded, and so computed once at import
+# computed at import, because it must be the digest of the code as it was loaded
 CODE_DIGEST = program_digest()
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.errors import RuleFailed, Unknown
+from ratings_ledger.ledger.errors import RuleFailed
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.revisions import KnownEvent, find_root
 from ratings_ledger.ledger.store.log import Log, head, read_known_event, read_records_at
@@ -19,7 +19,7 @@ from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
-from ratings_ledger.projections.diff.differences import SideLoader
+from ratings_ledger.projections.diff.differences import SideLoader, build_no_list_error
 from ratings_ledger.projections.exact_numbers import as_exact
 from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, to_datetime
@@ -132,7 +132,7 @@ def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after
             continue
         lists = spec.load_lists(loader.connection, loader.note, ladder)
         if not lists:
-            raise Unknown(None, f"no list of {ladder} is published ({spec.text}); see: ratings publish --help")
+            raise build_no_list_error(f"no list of {ladder} is published", spec)
         newest_list = max(lists, key=lambda entry: entry.position)
         coordinates.append(Coordinates(loader.find_as_of(newest_list), newest_list.known_at, None))
     for published, computed in ((0, 1), (1, 0)):

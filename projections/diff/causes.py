@@ -297,9 +297,9 @@ class _Path:
         return Ladders(self.facts.detached_copy(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
     def _find_version(self, until: int) -> Version:
-        """Return the newest version of the ladder's ruleset.
+        """Return the newest version of the ladder's ruleset, or the version that `rules` names.
 
-        If no version is published at the current coordinates, return the first that was ever published.
+        Without `rules`, if no version is published at the current coordinates, return the first usable one.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -480,7 +480,7 @@ class _Path:
         row = self._find_row(event)
         if row is not None:
             return row != NONE and self._has_player(row)
-        # an adjustment names a club as its player; other events that name no club count as about everyone on the ladder
+        # an adjustment names a club as its player; other events that name no club concern everyone on the ladder
         is_of_club = self.has_clubs and root.type != "points.adjusted"
         players = list_clubs(root) if is_of_club else list_players(root)
         return not players or any(map(self._is_player, players))
@@ -501,7 +501,10 @@ class _Path:
     # -- the other axes
 
     def change_as_of(self, as_of: int | None) -> Iterator[Cause]:
-        """Change the time up to which games count, and yield a cause for each game and adjustment in between."""
+        """Change the time up to which games count, and yield a cause for each game and adjustment in between.
+
+        On a ladder with rating periods, yield one cause for all of them.
+        """
         if as_of == self.as_of:
             return
         low, high = sorted(NEVER if instant is None else instant for instant in (self.as_of, as_of))

@@ -229,7 +229,7 @@ def compare_states(
     effects.sort(key=_build_sort_key)
     changes = [PointsChange(effect.player, effect.change) for effect in effects if effect.change]
     lowest = changes[-1].change if changes else ExactNumber(0)
-    old_top, new_top = _list_top_players(old_points), _list_top_players(new_points)
+    old_top, new_top = _list_top_players(old_by_new_id), _list_top_players(new_points)
     return effects, ImpactSummary(
         ladder=ladder,
         players=sum(effect.change is None or bool(effect.change) for effect in effects),

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.diff.comparison import (
     DifferingRow,
@@ -271,9 +272,9 @@ def _pair_published_lists(
     ]
     keys = sorted({key for lists in lists_by_side for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
     if missing := [name for name in ladders if name not in {ladder for ladder, _ in keys}]:
-        raise Unknown(None, f"no list of {missing[0]} is published; to publish one, see: ratings publish --help")
+        raise build_no_list_error(f"no list of {missing[0]} is published", a, b)
     if not keys:
-        raise Unknown(None, "no list is published; to publish one, see: ratings publish --help")
+        raise build_no_list_error("no list is published", a, b)
     for key in keys:
         if len(lists_by_side) == 2:
             yield key[0], lists_by_side[0].get(key), lists_by_side[1].get(key)
@@ -283,3 +284,11 @@ def _pair_published_lists(
         if spec.as_of is None:
             at = at._replace(as_of=loader.find_as_of(published))
         yield (key[0], published, at) if a.published else (key[0], at, published)
+
+
+def build_no_list_error(problem: str, *specs: CoordinateSpec) -> Unknown:
+    """Build the error for a missing list; the message has the coordinates if these allow only some of the lists."""
+    limited = [spec for spec in specs if spec.published and (spec.as_of is not None or spec.known_at is not None)]
+    texts = " or ".join(dict.fromkeys(quote(spec.text) for spec in limited))
+    limits = f" for {texts}" if limited else ""
+    return Unknown(None, f"{problem}{limits}; to publish one, see: ratings publish --help")

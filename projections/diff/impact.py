@@ -1,6 +1,6 @@
 """Compute an impact: the changes that new events, or another ruleset, would make on every ladder.
 
-On a ladder with rating periods, these are also the recomputed and closed periods, and the waiting games.
+On a ladder with rating periods, they include the recomputed and closed periods, and the waiting games.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _compare_lists(
 ) -> Iterator[DifferingList]:
     """Yield the published lists that come out differently in the two states, apart from ids.
 
-    A list that comes out as it was published is left out.
+    A list is left out if the new state gives it as it was published.
     """
     stream = old_ladder.stream or new_ladder.stream
     facts = old_ladder.facts, new_ladder.facts

@@ -37,7 +37,8 @@ from ratings_ledger.projections.rulesets.versions import Version
 class Quality(Result):
     """The quality of the predictions for `pairs` pairs of players, of which `decided` did not tie.
 
-    The measures are None without pairs. `unplaced` counts the games without places, which have no predictions.
+    `log_loss` and `brier` are None without pairs, `accuracy` without decided pairs. `unplaced` counts the games without
+    places, which have no predictions.
     """
 
     pairs: int

@@ -94,8 +94,9 @@ def build_statement(
 ) -> Statement:
     """Build a player's statement on a ladder with running points.
 
-    A player who is not on the ladder has their starting points and no lines. Changes to the games that the list covers
-    are attributed only if the points on the list differ now, so causes that cancel each other out do not appear.
+    A player who is on neither the ladder nor the list has their starting points and no lines. Changes to the games that
+    the list covers are attributed only if the points on the list differ now, so causes that cancel each other out do
+    not appear.
 
     Args:
         connection: the connection to the store.

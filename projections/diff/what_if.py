@@ -233,8 +233,8 @@ def build_variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tup
     """Return (settings, data of the ruleset) for each combination of the values of dotted keys.
 
     A value is parsed as a whole number, true or false if possible, else as text; if the key has text now, the value is
-    text, too. An empty value removes the key. Raises `Refused` (bad-value) for a key that has several values, or whose
-    section is not a table.
+    text, too. An empty value removes the key. Raises `Refused` (bad-value) for a key that has a list or a table now, or
+    whose section is not a table.
     """
     variants: list[tuple[dict[str, str], Data]] = [({}, data)]
     for key, values in changed.items():

@@ -1,7 +1,7 @@
 """Apply events to the facts: a row for each game, entries for its participants, numbers for names, and other events.
 
 `settle_facts` then drops withdrawn events and merges the ids of each person. A new type of event needs an entry in
-`APPLY`.
+`APPLY`, unless it is silent or about a clock.
 """
 
 from __future__ import annotations

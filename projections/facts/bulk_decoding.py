@@ -60,7 +60,7 @@ class ScannedPage(NamedTuple):
     is_plain:     by record, whether it is a plain game
     columns:      by name; the columns of players and cells hold codes, which continue from page to page
     game_id_spans: by plain game, the begin and end of its id in `text`
-    names, game_of_name: the new names, and the first plain game of each
+    names, game_of_name: the new names; for each, the number of plain games before the record where it first occurs
     cells:        the new cells: labels, seats and flags
     has_valid_names: whether all new names, labels and game ids are valid
     """

@@ -86,7 +86,7 @@ CHANGE_CODES = {
     "cell": "i",
     "kind_start": "q",
 }
-# columns of JSON, one value per line; "others" has the records of events that are not about games
+# columns of JSON, one value per line; "others" has the records that are not about games, or are invalid
 TEXT_COLUMNS = ("players", "texts", "cells", "others")
 COLUMN_CODES = {
     **ROW_CODES,
@@ -305,7 +305,7 @@ class Cache:
         return is_written
 
     def merge(self, ratio: int) -> None:
-        """Merge the first segment that is at most `ratio` times as long as all later ones together, with these.
+        """Find the first segment that is at most `ratio` times as long as all later ones together; merge it with them.
 
         Raises `DamagedFile`, `UnreadableFile`.
         """
@@ -494,7 +494,7 @@ def check_changes(facts: Facts) -> None:
         and arrays.is_within(array("q", [change.start + change.size for change in replaced_games]), 0, slot_count + 1)
         and arrays.is_within(array("q", [change.cell for change in replaced_games]), 0, len(facts.cells))
     ):
-        raise ValueError("a correction has an index out of range")
+        raise ValueError("a change of a game has an index out of range")
 
 
 def check_texts(facts: Facts) -> None:

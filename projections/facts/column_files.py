@@ -227,7 +227,10 @@ _OPEN_FILES: WeakValueDictionary[Path, _OwnFile] = WeakValueDictionary()
 
 
 def open_file(path: Path) -> ColumnFile | None:
-    """Open a file of this account. Return None if it does not exist. Raises `DamagedFile`, `UnreadableFile`."""
+    """Open a file of this account. Return None if it does not exist, or is not in a folder of this account.
+
+    Raises `DamagedFile`, `UnreadableFile`.
+    """
     if not is_own_folder(path.parent):
         return None
     try:

@@ -115,7 +115,7 @@ def _read_from_cache(connection: Connection, head_position: int, position: int, 
 
 
 def _grow_cache(connection: Connection, root: Path, head_position: int, position: int, lazily: bool) -> Facts | None:
-    """Extend the cache to the head. Return the facts at a position; None if the cache cannot be extended.
+    """Extend the cache to the head. Return the facts at a position; None if this is 0 or the cache cannot be extended.
 
     Raises `DamagedFile` if the cache is still damaged after `REPAIRS_MAX` repairs, `UnreadableFile`, `StoreDamaged`.
     """

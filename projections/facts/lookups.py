@@ -25,7 +25,7 @@ class Players(Collection[str]):
     """The known players of facts, and players added later.
 
     A search first looks at the player's first game: if the game is live and still has the player, the player is known.
-    Only otherwise are all players listed.
+    Otherwise, all players are listed.
     """
 
     def __init__(self, facts: Facts, list_all: Callable[[], set[str]]) -> None:

@@ -284,7 +284,7 @@ def is_plain_id(text: Numbers, begin: int, end: int, length_max: int) -> bool:
 
 def is_plain_by(text: Numbers, begin: int, end: int) -> bool:
     """Tell whether a text is a valid name of a recorder: it has no control characters and is not too long."""
-    for index in range(begin, end):
+    for index in range(begin, end):  # `find_string_end` excludes the control characters below the space
         if text[index] == DELETE or (text[index] == CONTROL_LEAD and CONTROL_FROM <= text[index + 1] < CONTROL_UNTIL):
             return False
     return 0 < end - begin <= BY_MAX
@@ -452,7 +452,7 @@ def scan(
     occurred_at, size, cell_of_game, game_id_spans: receive a value for each plain game
     player, place, status, seat, seconds, score: receive a value for each participant of the plain games
     name_table, label_table, cell_table: hash tables of the texts and cells, whose codes the columns use
-    game_of_name: receives, for every new name, the index of its first plain game on the page
+    game_of_name: receives, for every new name, the number of plain games before the record where it first occurs
     counts:       updated: the numbers of participants, names, labels, cells, plain games and records read; and, not
                   updated, the number of names before the page
     """

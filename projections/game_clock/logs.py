@@ -116,5 +116,5 @@ class Clocks:
         if game_id not in self._events:
             self._events[game_id] = load_clock_events(self._connection, self._rulesets, game_id, self._until)
             clock = replay_clock(self._events[game_id], self._people.current)
-            # another program appended invalid events, so validate further events as those of a new clock
+            # if another program appended invalid events, validate further events as those of a new clock
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

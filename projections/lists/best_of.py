@@ -1,8 +1,8 @@
 """Rank the table of a championship by the sum of the best results of a season or its parts, and a chain of tie-breaks.
 
-The rounds are the ladder's games in order. Each part of the season consists of the next `rounds` rounds. A player's
-`best` results in each part count; of equal results, the earlier ones. Points are multiplied by the weight of the round
-before the best results are chosen. Adjustments are added.
+The rounds are the ladder's games in order. Each part of the season consists of the next `rounds` rounds, the last part
+of all remaining ones. A player's `best` results in each part count; of equal results, the earlier ones. Points are
+multiplied by the weight of the round before the best results are chosen. Adjustments are added.
 
     parts = [{rounds = 6, best = 5}, {rounds = 5, best = 4}]
 
@@ -70,7 +70,7 @@ def rank(inputs: RankingInput) -> list[RankedRow]:
 
 
 def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
-    """Explain the sum of each part, the adjustments, the total, the tie-breaks, and the reason if there is no rank."""
+    """Explain the parts, weighted rounds, adjustments, total and tie-breaks, and the reason if there is no rank."""
     player, params = inputs.names.index(name), inputs.params
     total, unit = _compute_totals(inputs)[player], inputs.scale * _find_divisor(params)
     lines = []

@@ -27,7 +27,7 @@ def rank(inputs: RankingInput) -> list[RankedRow]:
 
 
 def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
-    """Explain the sum of the games that count and of adjustments, and the tie-break."""
+    """Explain the sum of the games that count and of adjustments, the tie-break, and a lack of games for a rank."""
     player = inputs.names.index(name)
     games, best = inputs.games[player], inputs.params.best_of
     description = f"of the best {best} of {games} games" if find_left_out(inputs, player) else "of all games"

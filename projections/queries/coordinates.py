@@ -185,7 +185,7 @@ def load_times(connection: Connection) -> TimeFormat:
 def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
     """Return the log position that `known_at` means; None means the last position.
 
-    A date, month or year means its end in `time_zone`, by default in the home zone or, without one, in UTC. Raises
+    A date or month means its end in `time_zone`, by default in the home zone or, without one, in UTC. Raises
     `BadArgument`.
     """
     newest = head(connection)
@@ -216,7 +216,7 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
 def resolve_since(connection: Connection, since: str | None) -> int:
     """Return the log position just before the first event from `since` on.
 
-    A date, month or year means its start in the home zone or, without one, in UTC. Without `since`, the position is 0.
+    A date or month means its start in the home zone or, without one, in UTC. Without `since`, the position is 0.
     Raises `BadArgument`.
     """
     if since is None:
@@ -375,7 +375,7 @@ class UnknownLadder(BadArgument):
 def find_ruleset_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which is the same for all versions. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
-    # include voided versions: queries at an earlier position need them, and all versions share one zone
+    # include withdrawn versions: queries at an earlier position need them, and all versions share one zone
     records = read_matching_records(connection, until=None, subject=f"ruleset:{ruleset_id}")
     published = next(iter(read_events_of_type("ruleset.published", records)), None)
     if published is None:
@@ -435,7 +435,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
         _refuse_withdrawn(facts, rules)
         names = ", ".join(version.ruleset.name for version in versions)
         hint = did_you_mean(rules, [version.ruleset.name for version in versions])
-        message = f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}"
+        message = f"{quote(rules)} is not a published version for {ladder} (published: {names}){hint}"
         raise UnknownLadder(message, "rules")
     return chosen
 
@@ -475,7 +475,7 @@ def check_version(facts: Facts, rules: str | None) -> None:
         _refuse_withdrawn(facts, rules)
         names = ", ".join(version.ruleset.name for version in facts.rulesets.get(ruleset_id) or published) or "none"
         hint = did_you_mean(rules, [version.ruleset.name for version in published])
-        message = f"no version {quote(rules)} is published at position {facts.position} (there are {names}){hint}"
+        message = f"no version {quote(rules)} is published at position {facts.position} (published: {names}){hint}"
         raise UnknownLadder(message, "rules")
 
 

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.revisions import (
     find_root,
 )
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
-from ratings_ledger.ledger.rejections import csv_item
+from ratings_ledger.ledger.rejections import count, csv_item
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import Identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets
@@ -272,10 +272,11 @@ def describe_event(type_name: str, data: dict[str, Any], times: TimeFormat) -> s
         aliases = [f"{csv_item(name)} = {csv_item(player)}" for name, player in data.get("aliases", {}).items()]
         return ", ".join([f"{data['name']}: {describe_ranges(data['ranges'])}", *aliases])
     if type_name == "list.rows":
-        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
+        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {count(len(data['rows']), 'row')}"
     if type_name == "list.published":
         as_of = f" as of {times.format_with_zone(data['as_of'])}" if "as_of" in data else ""
-        return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
+        rows = count(data["row_count"], "row")
+        return f"{data['ladder']}{as_of}: {rows} under {data['ruleset']}, position {data['known_at']}"
     if type_name == "list.scheduled":
         return f"{data['ladder']} will be published every {data['every']}"
     if type_name == "ruleset.published":

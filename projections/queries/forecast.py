@@ -105,8 +105,8 @@ class Prediction(Answer):
 
     The chances of all sides and the draw sum to one. If the rule predicts no draws, `draw` is 0, and a chance is an
     expected score. If the rule scores rating periods, the points are those for a `period` with only this game. With
-    more than two sides, `pairs` has a prediction for each pair of sides, and a side's chance is its share of the
-    expected wins in all pairs.
+    more than two sides, `pairs` has a prediction for each pair of sides, and a side's chance is its expected number
+    of wins divided by the number of pairs.
     """
 
     ladder: str
@@ -116,7 +116,7 @@ class Prediction(Answer):
     at: Coordinates
     pairs: tuple[PredictedPair, ...] | Absent = ABSENT
     period: str = field(default="game", metadata=HIDDEN, kw_only=True)
-    # False if no game of two players on the ladder was drawn
+    # set by `predict_pairs`: False if no game of two players on the ladder was drawn
     has_draws: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
@@ -354,8 +354,8 @@ def _find_players_before_game(
 def _build_columns(version: Version, game: PlannedGame, side_ranks: Sequence[int]) -> list[list[int]]:
     """Return the columns that the rule reads, for a game in which the sides have these ranks, counted from 0.
 
-    For rules that read scores, the winning side has a score of one, and all others have none. Raises `CannotPredict`
-    for a column that needs a played game.
+    For rules that read scores, every side in first place has a score of one, and the others have zero; if all sides
+    tie, all have zero. Raises `CannotPredict` for a column that needs a played game.
     """
     sides, player_count = game.side_of_player, len(game.names)
     has_teams = game.side_count < player_count

@@ -176,7 +176,7 @@ def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> No
     result = ratings("ladders", "--rules", "club-catan-elo@2", "--known-at", 16, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "at position 16 (there are club-catan-elo@1)" in result.stderr
+    assert "at position 16 (published: club-catan-elo@1)" in result.stderr
 
 
 IMPOSSIBLE_KNOWN_AT = {

@@ -169,6 +169,7 @@ def test_rename_alone_is_no_difference(db: str, ratings: Ratings) -> None:
     append_lines(ratings, db, build_catan_line("c-3", "benno", "anna", at="2010-03-08T12:00:00Z"))
     (ladder,) = read_diff(ratings, db, 5, "now")
     assert [(row["kind"], row["player"]) for row in ladder["rows"]] == [("moved", "benno"), ("moved", "anna")]
+    assert (ladder["entering"], ladder["leaving"]) == ([], [])
     # a merge is a difference: dora becomes anna
     before = read_position(ratings, db)
     append_lines(ratings, db, build_event_line("player.renamed", player="dora", new_player="anna"))
@@ -298,6 +299,16 @@ def test_diff_without_published_lists_fails(arguments: list[str], db: str, ratin
     assert "to publish one, see: ratings publish --help" in result.stderr
 
 
+def test_diff_without_list_of_a_date_names_the_date(db: str, ratings: Ratings) -> None:
+    """If the published lists are of other dates, the error does not deny that they are published."""
+    assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=db).exit_code == 0
+    spec, hint = "published,as-of=2010-03-06", "to publish one, see: ratings publish --help"
+
+    assert ratings("diff", spec, "now", db=db).stderr == f"Error: no list is published for '{spec}'; {hint}\n"
+    result = ratings("diff", "now", spec, BASIC, db=db)
+    assert result.stderr == f"Error: no list of {BASIC} is published for '{spec}'; {hint}\n"
+
+
 # invalid coordinates
 
 
@@ -309,7 +320,7 @@ def test_diff_without_published_lists_fails(arguments: list[str], db: str, ratin
         (["soon", "now"], "Error: 'soon' is not a time"),
         (["as-of=soon", "now"], "'soon' is not a time"),
         (["1999-01-01", "now"], "the log begins at position 1"),
-        (["now", "rules=catan-elo@9"], "'catan-elo@9' is published at position 6 (there are catan-elo@2009-01)"),
+        (["now", "rules=catan-elo@9"], "'catan-elo@9' is published at position 6 (published: catan-elo@2009-01)"),
         (["now", "rules=catan-elo@9", BASIC], "not a published version for catan-elo/basic"),
         (["rules=catan-elo", "now"], "'catan-elo' is published at position 6"),
         (["rules=nothing@1", "now"], "no ruleset is called 'nothing'"),

@@ -5,8 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import make_machine_unfit, read_capacity
+from clusters import make_machine_unfit, open_local_cluster, read_capacity
 from stores import make_ruled_ledger
+
+from ratings_ledger.projections.cluster import tasks
+from ratings_ledger.projections.cluster.engines import UnfitWorker
+from ratings_ledger.projections.cluster.task_runner import Task, _TaskQueue
 
 Ratings = Callable[..., Any]
 pytestmark = pytest.mark.ledger(make=make_ruled_ledger)
@@ -41,6 +45,31 @@ def test_machine_with_different_points_is_refused(
     make_machine_unfit(monkeypatch, problem)
     result = ratings("rebuild", "--on", "processes:1", "--segments", tmp_path / "sealed", db=one_db)
     assert (result.exit_code, result.stdout, result.stderr) == (3, "", f"ratings: {problem}\n")
+
+
+def test_unfit_worker_names_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If a worker cannot compute points, the error names the worker, because it is shown on the coordinator."""
+
+    def refuse() -> str:
+        raise UnfitWorker("numba cannot compile here")
+
+    with open_local_cluster(tmp_path) as cluster:
+        monkeypatch.setattr(tasks, "compute_golden_digest", refuse)
+        with pytest.raises(UnfitWorker, match=r"^the worker on \S+ is unfit: numba cannot compile here$"):
+            tasks._check_fitness(cluster.objects.url, cluster.requirements)
+
+
+def test_damaged_output_is_computed_again(tmp_path: Path) -> None:
+    """A task whose output was damaged is waiting again; the error does not claim that the output is elsewhere."""
+    with open_local_cluster(tmp_path) as cluster:
+        task = Task("{}", "out-1", "a task")
+        queue = _TaskQueue(cluster, [task], lambda task: None)
+        queue.running[1], queue._started_at[1] = task, 0.0
+        cluster.objects.create("out-1", [b"damaged"])
+
+        assert queue.finish(1, None) is None
+        assert (queue._waiting, cluster.objects.size("out-1")) == ([task], None)
+        assert queue._failures == {task: ["its output was damaged"]}
 
 
 def test_tls_needs_certificates(tmp_path: Path, one_db: str, ratings: Ratings) -> None:
