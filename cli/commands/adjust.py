@@ -47,7 +47,7 @@ def adjust(
     zone: str | None,
     dates: str | None,
 ) -> int:
-    """Add POINTS, such as 25 or -7.5, to PLAYER on LADDER. A player without points starts with POINTS.
+    """Add POINTS, such as 25 or -7.5, to PLAYER on LADDER. A newcomer gets the usual start plus POINTS.
 
     \b
         ratings adjust elo-chess anna --to 1500 --reason "rated elsewhere"

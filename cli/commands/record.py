@@ -181,7 +181,7 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
         )
     if not (content := sys.stdin.buffer.read(1 << 20)).strip():
         message = (
-            "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as JSON"
+            "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give an event as JSON"
         )
         return Refused("bad-json", message)
     try:

@@ -193,8 +193,8 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
 def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
     """Show a version, and the days on which each version of its ruleset scores games.
 
-    Every assumed value is marked. Without VERSION, show the newest version in force. In a template, GAME and ZONE are
-    placeholders, which `rules publish --shipped` fills in.
+    Every assumed value is marked. Without VERSION, show the version that comes into force last. In a template, GAME
+    and ZONE are placeholders, which `rules publish --shipped` fills in.
     """
     if is_shipped:
         if known_at is not None or output_format not in ("table", "toml"):

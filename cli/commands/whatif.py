@@ -72,7 +72,7 @@ def whatif(
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
         ratings whatif elo-chess --set params.k_total=16,24
 
-    Instead of FILE, name a published RULESET to use its newest version in force, or a version, ID@VERSION.
+    Instead of FILE, name a published RULESET to use the version of it that comes into force last, or ID@VERSION.
 
     It shows whose points or rank would change, who would enter or leave the top ten, which published lists would come
     out differently, and how well both rulesets predict results. It ignores effective_from; `rules publish --dry-run`
