@@ -40,7 +40,7 @@ from ratings_ledger.projections.facts.decoding import decode_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
 
 CRC_BYTES = 4
-SAME_LOCATION = "all workers and this machine must reach the same location by --segments"
+SAME_LOCATION = "pass --segments with a location that all workers share with this machine"
 
 
 class PlanRange(NamedTuple):

@@ -114,7 +114,10 @@ def attribute_difference(
 
 
 class ReplayedGame(NamedTuple):
-    """The inputs of the rule for a game, except the points before it, and the player's resulting `change` in units."""
+    """The inputs of the rule for a game, except the points before it, and the player's resulting `change` in units.
+
+    `row` is the game's row in the facts.
+    """
 
     version: Version
     names: tuple[str, ...]

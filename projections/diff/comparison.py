@@ -207,7 +207,7 @@ TOP_RANKS = 10  # the number of ranks at the top whose changes are listed
 
 
 def compare_states(
-    kind: type[E], ladder: str, old: RankedState, new: RankedState, *, ranks: bool = True
+    effect_type: type[E], ladder: str, old: RankedState, new: RankedState, *, ranks: bool = True
 ) -> tuple[list[E], ImpactSummary]:
     """Return the players who differ, largest gain first, and the impact summary.
 
@@ -222,7 +222,7 @@ def compare_states(
         if (earlier := old_by_new_id.get(player)) != (later := new_points.get(player))
     ]
     effects = [
-        _build_effect(kind, ladder, player, earlier, later)
+        _build_effect(effect_type, ladder, player, earlier, later)
         for player, earlier, later in differing
         if ranks or earlier is None or later is None or earlier[:2] != later[:2]
     ]
@@ -315,15 +315,17 @@ def _count_inversions(numbers: Any) -> int:
     return inversions
 
 
-def _build_effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None) -> E:
+def _build_effect(
+    effect_type: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None
+) -> E:
     rank, gold = (old and old.rank, new and new.rank), (old and old.gold, new and new.gold)
     if old is None or new is None:
-        name = "added" if old is None else "removed"
-        return kind(name, ladder, player, old and old.points, None, new and new.points, rank, gold)
+        kind = "added" if old is None else "removed"
+        return effect_type(kind, ladder, player, old and old.points, None, new and new.points, rank, gold)
     # several times faster than subtracting fractions
     numerator = new.numerator * old.denominator - old.numerator * new.denominator
     gain = ExactNumber(numerator, old.denominator * new.denominator)
-    return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
+    return effect_type("moved", ladder, player, old.points, gain, new.points, rank, gold)
 
 
 def _list_top_players(rows: Mapping[str, RankedPoints]) -> set[str]:

@@ -154,6 +154,7 @@ class GameRecord(NamedTuple):
     """A game in the facts.
 
     first_position, live_position: the positions of the game's first and current record
+    occurred_at: when the game ended, in microseconds since 1970
     persons:  by participant, the number of the player's current id
     places:   by participant, the place
     replaced: by participant, whether a substitute took the seat over

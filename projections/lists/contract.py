@@ -86,6 +86,7 @@ class RankingInput(NamedTuple):
     offsets:  the participants of game g are at offsets[g] up to offsets[g + 1] in `players` and `changes`
     players:  for each participant, an index into `names`
     changes:  for each participant, the change of points, in units of 1/scale
+    scale:    the number of units per point
     params:   the parameters of the version that ranks the list
     months:   for an annual list, the rows by player of each month that has a list for the same city and group
     excluded: the players who have no rank whatever their points, with the reason

@@ -96,9 +96,9 @@ _NOON = re.compile(r"(\d{4}-\d\d-\d\d) 12:00:00(?:\.000000)?(?:Z|[+-]\d\d:\d\d)?
 class TimeFormat(NamedTuple):
     """The format of a ledger's instants, and the zone in which days end.
 
-    `home` is the name of the home zone, None for UTC. A game recorded with a date only is recorded at noon in the home
-    zone of that time. `noon_zones` lists the zones in which dates were recorded as noon; if empty, this is the display
-    zone. A game at noon in one of them is shown with its day only.
+    `home` is the name of the home zone, None for UTC. A game with a date only is recorded at noon in the home zone at
+    the time of recording. `noon_zones` lists the zones in which dates were recorded as noon; if it is empty, only the
+    display zone is used. A game at noon in one of them is shown with its day only.
 
     The methods take an instant as microseconds since 1970, as recorded text, or as a `datetime`.
     """

@@ -241,7 +241,8 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
         ),
         (
             {"elsewhere": True},
-            "cannot read the objects in PLACE; all workers and this machine must reach the same location by --segments",
+            "cannot read the objects in PLACE; pass --segments with a location that all workers share with this "
+            "machine",
         ),
     ],
 )
