@@ -1,4 +1,4 @@
-"""Print the next steps after an import or preview: options to record the valid games, or to read the next table."""
+"""Print the next steps after an import or preview: options to record the valid events, or to read the next table."""
 
 from collections.abc import Sequence
 
@@ -32,12 +32,13 @@ def note_next_steps(
         files: The names of the files.
         options: The options with which the files were read.
         is_profile_known: Whether a profile has the options of the table, or an earlier import suggested saving one.
-        keeps_going: Whether the import records the valid games although others are refused.
+        keeps_going: Whether the import records the valid events although others are refused.
     """
     if result.rejected_count:
         if result.valid and not keeps_going and _has_only_row_rejections(result):
             effect = f"records {'it' if result.valid == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
-            render.note(f"note: {render.count(result.valid, 'valid game')}; --keep-going {effect}")
+            noun = "valid game" if result.tables.keys() >= {*files} else "valid event"
+            render.note(f"note: {render.count(result.valid, noun)}; --keep-going {effect}")
         return
     if result.game is not None and not options.games:
         publish = f"ratings rules publish --shipped elo --game {result.game}"

@@ -1,5 +1,6 @@
 """An import says everything that is wrong with a table in one run, and what helps next."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,11 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
     result = ratings("import", table, db=one_db)
     assert "note: 1 valid game; --keep-going records it, and writes the rest to " in result.stderr
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("1 appended, 1 refused")
+    account = {"type": "player.account_changed", "occurred_at": "2026-06-05T20:00:00Z"}
+    lines = tmp_path / "accounts.jsonl"
+    line = json.dumps({**account, "data": {"player": "Anna", "account": "free"}})
+    lines.write_text(f"{line}\n{{}}\n", encoding="utf-8")
+    assert "note: 1 valid event; --keep-going records it" in ratings("import", lines, db=one_db).stderr
 
 
 def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
