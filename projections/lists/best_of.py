@@ -31,7 +31,7 @@ PLACE_TIE_BREAKS = ("places", "first", "last game")
 
 
 class Result(NamedTuple):
-    """A player's points from a round (`game` is its number, from 0) times its weight, in units of 1/(scale * divisor)."""
+    """A player's points from a round, times its weight, in units of 1/(scale * divisor); `game` is its index."""
 
     game: int
     points: int
