@@ -98,7 +98,7 @@ def as_column(numbers: Any) -> Column:
 
 
 def largest(column: Column) -> int:
-    """Return the largest number of a column, or -1 if the column is empty."""
+    """Return the largest number of a column, but at least -1; so -1 if the column is empty."""
     return int(as_numpy(column).max(initial=-1))
 
 
@@ -239,7 +239,8 @@ def stack(columns: Sequence[Column]) -> Any:
 def local_days(instants: Any, zone: str) -> Any:
     """Return the day of each instant (an array of microseconds since 1970) in a zone, in days since 1970.
 
-    On most days a zone's offset does not change, so it is looked up only at the start and the end of each day.
+    On most days a zone's offset does not change, so it is looked up at the start and the end of each day, and at single
+    instants only where these two differ.
     """
     if not len(instants):
         return np.zeros(0, dtype=np.int64)

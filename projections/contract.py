@@ -201,6 +201,8 @@ Rows = dict[str, list[int]]
 class Term(NamedTuple):
     """One part of a change of points: its name, its amount in units of 1/scale point, and how it was computed.
 
+    `note` adds a line for the reader below the term.
+
     `assumes` names the parameters that determine the amount. If a ruleset marks one of them as assumed, explanations
     say so.
 
@@ -263,7 +265,8 @@ class Rule(NamedTuple):
     are optional. Functions that loops call get `constants` (from `prepare`) instead of `params`, so that the functions
     can be compiled.
 
-    state:      the columns of every player's state. The ladder ranks by column 0, and its trial balance sums column 0
+    state:      the columns of every player's state. The trial balance sums column 0; without `rank_by`, the ladder
+                ranks by column 0
     start:      params -> the state of a new player
     score:      (n, before, columns, constants, table, after) -> the points minted. `before[c][i]` and `after[c][i]` are
                 state column c of participant i; `after` starts as a copy of `before`. The minted points minus the sum

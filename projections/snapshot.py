@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.store.log import Log, find_first_positions, head
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.leagues import find_league
@@ -131,7 +131,7 @@ class Snapshot(SnapshotReader):
             return load_person(survey, player)
 
     def only_ladder(self) -> str:
-        """Return the only ladder with games or adjustments. Raises `BadArgument` if there are several."""
+        """Return the only ladder with games or adjustments. Raises `BadArgument` if there are several, or none."""
         from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         ladders = self.ladders()
@@ -146,7 +146,7 @@ class Snapshot(SnapshotReader):
         Args:
             is_player: if False, `name` may also be the id of a game that counts on only one ladder.
 
-        Raises `BadArgument` if there are several candidate ladders.
+        Raises `BadArgument` if there are several candidate ladders, or none.
         """
         if second is not None:
             return self._order_arguments(name, second)
@@ -170,7 +170,7 @@ class Snapshot(SnapshotReader):
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
 
-        All errors are raised before the first item.
+        A `ReplayFailure` for each unusable ruleset comes first. All errors are raised before the first item.
         """
         from ratings_ledger.projections.queries.survey import load_standings_by_ladder
 
@@ -370,7 +370,8 @@ class Snapshot(SnapshotReader):
         """Return the changes of a player's points since the last published list or, without one, since their start.
 
         Args:
-            last: the number of latest games and adjustments that get a line each; one line sums all earlier ones.
+            last: the number of latest games and adjustments that get a line each, by default all; one line sums all
+                earlier ones.
 
         Returns:
             The statement, or None on a ladder without running points, where points are not a sum of changes.
@@ -486,13 +487,14 @@ class Snapshot(SnapshotReader):
     def event_impact(self, position: int) -> EventImpact:
         """Return the effect of the event at a position on every player's points.
 
-        Raises `Unknown` (event-unknown) for a position after `known_at`.
+        Raises `Unknown` (event-unknown) for a position before 1 or after `known_at`.
         """
         from ratings_ledger.projections.diff.event_impacts import compute_event_impact
 
         with self.log() as log:
             if not 1 <= position <= log.position:
-                message = f"there is no position {position}; pass one from 1 to {log.position}, where the log ends"
+                problem = f"there is no event at position {position}"
+                message = f"{problem}; this snapshot has {count(log.position, 'event')}, at positions from 1 on"
                 raise Unknown("event-unknown", message)
             cache = self._cache.empty_copy()
             before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
@@ -640,6 +642,7 @@ class Snapshot(SnapshotReader):
         """Return the `limit` games (0: all) that were played last, in their current state and in the order of play.
 
         Args:
+            game_id: the id of the only game to return.
             game: the name of the game, such as catan.
             player: a participant.
             since: the earliest time of play; a date means its start in the home zone.

@@ -115,7 +115,7 @@ def _describe_withdrawal(position: int | None) -> str:
     """Describe how to withdraw the rename at this position; None for a rename that is not in the log."""
     if position is None:
         return "leave out that rename, or withdraw it first"
-    return f"withdraw that rename first: ratings void --event {position} --reason WHY"
+    return f"withdraw that rename first: ratings void --event {position} --reason TEXT"
 
 
 def read_identities(connection: Connection, until: int | None = None) -> Identities:

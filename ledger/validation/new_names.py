@@ -60,7 +60,7 @@ class CloseName(NamedTuple):
 
     name        the new name
     first       its first occurrence, if that is known
-    others      the close names, each with its number of games, or with its first occurrence if it is new as well
+    others      the close names, each with its number of games (None if unknown), or its first occurrence if also new
     opponents   the other names in the same games; none of them can be the same player
     """
 
@@ -104,7 +104,7 @@ class CloseName(NamedTuple):
 
 
 def _quote_with_odd_characters(name: str, *other_names: str) -> str:
-    """Quote a name, and list its characters that only look like those of the other names."""
+    """Quote a name, and list its invisible characters and those that only look like those of the other names."""
     odd_characters = list_odd_characters(name, *other_names)
     return quote(name) + (f" with {', '.join(odd_characters)}" if odd_characters else "")
 
@@ -221,7 +221,7 @@ class NameCollector:
             self.similar_names = {
                 name: [*dict.fromkeys(map(to_current_id, similar))] for name, similar in self.similar_names.items()
             }
-        refused = {
+        rejections = {
             name: self._check_name(name, known)
             if self.refuses_names_in(self._first[name].file)
             else self._check_invisible(name)
@@ -231,9 +231,9 @@ class NameCollector:
         self.close = {
             name: close
             for name, close in self.close.items()
-            if getattr(refused[name], "code", "") not in REFUSED_NAME_CODES
+            if getattr(rejections[name], "code", "") not in REFUSED_NAME_CODES
         }
-        return {name: rejection for name, rejection in refused.items() if rejection is not None}
+        return {name: rejection for name, rejection in rejections.items() if rejection is not None}
 
     def _find_close(self, connection: Connection, known: Collection[str]) -> dict[str, CloseName]:
         """Find the new names that are close to others and not accepted."""

@@ -115,7 +115,7 @@ class RepeatedClockEvents:
         self._count = 0
 
     def watch(self, draft: Draft, data: dict[str, Any], file: str, line: int) -> None:
-        """Compare an event with the events of its game in the same millisecond, if its type is counted."""
+        """Compare an event that changes a timer with the events of its game in the same millisecond."""
         if draft.type not in TIMER_CHANGING_TYPES:
             return
         at, origins = self._latest.get(data["game_id"], (-1, {}))

@@ -84,7 +84,8 @@ def load_last_changeset(connection: Connection, by: str) -> Changeset:
         raise Refused(problem.code, f"{problem.message}; {hint}")
     message = f"{quote(by)} has recorded nothing that can be undone"
     if authors := [name for name in list_last_recorders(connection, AUTHORS_MAX) if name != by]:
-        message += f"; the last authors are {', '.join(map(quote, authors))}"
+        subject = "last author is" if len(authors) == 1 else "last authors are"
+        message += f"; the {subject} {', '.join(map(quote, authors))}"
         message += f"; for example: ratings undo --by {shlex.quote(authors[0])}"
     raise Refused("nothing-to-undo", message)
 

@@ -45,7 +45,10 @@ ColumnRanges = Mapping[str, range]
 
 
 def draw_facts(version: Version, rng: Random, games: int) -> Facts:
-    """Return facts with random games, and with adjustments in the middle that put a few players far ahead or behind."""
+    """Return facts with random games and, on ladders that take adjustments, a few players far ahead or behind.
+
+    The adjustments are in the middle of the games.
+    """
     facts = Facts(games, ZERO)
     names = [f"player-{number:03d}" for number in range(PLAYERS)]
     middle = FIRST_INSTANT + games // 2 * HOUR
@@ -271,7 +274,7 @@ def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges
             raise make_failure(stream.ladder, rule, error, row, "sample") from error
     for name, numbers in ranges.items():
         index = rule.columns.index(name)
-        seat_count = rng.choice(numbers)
+        common_number = rng.choice(numbers)
         # the number of seats is the same for all participants
-        columns[index] = [seat_count if name == "seats" else rng.choice(numbers) for _ in columns[index]]
+        columns[index] = [common_number if name == "seats" else rng.choice(numbers) for _ in columns[index]]
     return columns

@@ -234,7 +234,7 @@ def _list_candidates(versions: Sequence[Version], occurred_at: int) -> list[Vers
 def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame | None:
     """Return the reason why a version cannot score the only game of the facts, or None.
 
-    It is None if the version can score the game, or if the game is not eligible.
+    It is also None if the game is not eligible, has too few counted players, or makes the rule fail.
     """
     if explain_ineligible(facts, 0, version.ruleset) is not None:
         return None
@@ -271,7 +271,7 @@ def _explain_unranked_kind(
         scoring = [ruleset for ruleset, reason in zip(scoring, reasons, strict=True) if reason is None]
     missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in scoring}
     if all(missing.values()):
-        needs = "; ".join(f"{name} needs its {' and '.join(needed)}" for name, needed in missing.items())
+        needs = "; ".join(f"{name} needs the game's {' and '.join(needed)}" for name, needed in missing.items())
         missing_labels = [label for label in LABELS if label in set().union(*missing.values())]
         options = " ".join(f"--set {label}={label.upper()}" for label in missing_labels)
         return f"{needs}; each {' and '.join(missing_labels)} has its own ladders; for a whole table: {options}"

@@ -104,7 +104,7 @@ class NewLadders:
     def _add_ladder(
         self, connection: Connection, versions: Sequence[Version], name: str, data: Mapping[str, Any]
     ) -> None:
-        """Add or refuse a ladder, unless it already has a game."""
+        """Add or refuse a ladder, unless it has a game or an adjustment, or belongs to a recorded league."""
         ruleset = versions[0].ruleset
         ladder = NewLadder(*parse_name(name), find_label_indexes(ruleset.partition.by))
         existing = self._load_existing_labels(connection, versions)
@@ -125,7 +125,7 @@ class NewLadders:
         return self._hints.get(refused.name, "")
 
     def find_similar(self) -> dict[str, str]:
-        """Return the name of a similar ladder for each new ladder that has one, by name: it may be a typo."""
+        """Return the name of a similar ladder for each new ladder that has one, by new name, which may be a typo."""
         similar: dict[str, str] = {}
         for ruleset_id in dict.fromkeys(ladder.ruleset_id for ladder in self.ladders):
             ladders = [ladder for ladder in self.ladders if ladder.ruleset_id == ruleset_id]

@@ -158,8 +158,8 @@ class Admission:
         if annual:
             raise Refused(
                 "still-needed",
-                f"{problem}, and the lists of {', '.join(annual)} sum its places; first void the versions of those: "
-                "ratings void --event POSITION --reason TEXT",
+                f"{problem}, and the lists of {joined(annual)} sum the places on the lists of {ruleset_id}; first void "
+                f"the versions of {joined(annual)}: ratings void --event POSITION --reason TEXT",
             )
         counts = ("adjustment", self._count_adjustments(ruleset_id)), ("seed", self._seeds.count(ruleset_id))
         if dependents := [count(number, noun) for noun, number in counts if number]:
@@ -207,7 +207,8 @@ class Admission:
             step = "whole points" if scale == 1 else f"steps of 1/{scale} point"
             raise Refused("finer-than-scale", f"{points:f} is too fine for {data['ladder']}, which counts in {step}")
         if abs(points) > 1_000_000_000:
-            raise Refused("out-of-range", f"an adjustment can be at most 1,000,000,000 points, not {points:f}")
+            message = f"an adjustment must be from -1,000,000,000 to 1,000,000,000 points, not {points:f}"
+            raise Refused("out-of-range", message)
 
     def _admit_seed(self, data: dict[str, Any]) -> None:
         """Check a seed, and add it. Raises `Refused`."""
@@ -247,10 +248,11 @@ class Admission:
 
 
 class RecordedChecks(Admission):
-    """Checks of the recorded events of a log in order, except plain games, against built-in rules only.
+    """Checks of the recorded events of a log in order, against built-in rules only.
 
-    Rulesets of other rules are skipped, with their ladders and clocks. So the result does not depend on the installed
-    rule packages.
+    Rulesets of other rules, or that cannot be read, are skipped with the events about their ladders; after one of them,
+    all clock events are skipped. The activity of players who join a league is not checked. So the result does not
+    depend on the installed rule packages.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:

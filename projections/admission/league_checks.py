@@ -157,9 +157,10 @@ class LeagueNotes:
                 recent = requirement.select_recent(finish_times[facts.person_of(slot)], until)
                 if len(recent) < requirement.games:
                     notes.setdefault(league, []).append(
-                        f"{quote(facts.name_of(slot))} had finished only {len(recent)} of the required "
-                        f"{requirement.games} games in the {requirement.days} days before game {game_id} of league "
-                        f"{league}. The game counts; to void it: ratings void {shlex.quote(game_id)} --reason TEXT"
+                        f"{quote(facts.name_of(slot))} had finished only {len(recent)} of "
+                        f"{count(requirement.games, 'required game')} in the {count(requirement.days, 'day')} before "
+                        f"game {game_id} of league {league}. The game counts; to void it: "
+                        f"ratings void {shlex.quote(game_id)} --reason TEXT"
                     )
         return [
             first + (f" ({len(more):,} more in {league})" if more else "") for league, (first, *more) in notes.items()

@@ -27,7 +27,7 @@ class Refusal(Result):
 
 @dataclass(frozen=True, slots=True)
 class NewNames(Result):
-    """The players and ladders that are new to the ledger, and the new names that are similar to another name."""
+    """The players and ladders that are new to the ledger, and the new names that are close to another name."""
 
     new_players: tuple[str, ...]
     close_names: tuple[dict[str, Any], ...]
@@ -91,7 +91,7 @@ class WriteOutcome(Answer):
 class ImportOutcome(WriteOutcome):
     """The outcome of recording or importing events.
 
-    `rejected_count` is the number of all rejections if `rejected` has only the first. `published` has the published
+    `rejected_count` is the number of all rejections if `rejected` has only some of them. `published` has the published
     lists that would change, if only these were requested. `voided` has the ids of games that already exist but are
     voided.
     """
@@ -216,7 +216,7 @@ def build_refusals(rejected: Iterable[Rejection], with_place: bool | None = None
 
 
 def build_new_names(imported: IntakeResult) -> NewNames:
-    """Return the new names of an import. With rejections, nothing is recorded, so no ladder is new."""
+    """Return the new names of an import; after any rejection, new ladders are left out."""
     is_refused = imported.rejected_count > 0
     close_ladders = {} if is_refused else imported.close_ladders
     return NewNames(
@@ -230,9 +230,9 @@ def build_new_names(imported: IntakeResult) -> NewNames:
 
 
 def _describe_close_name(close: CloseName) -> dict[str, Any]:
-    """Convert a close name to plain data: its first file and line, the similar names, and their numbers of games.
+    """Convert a close name to plain data: its first file and line, the names it is close to, and their games.
 
-    A number of games is None if it is unknown.
+    A number of games is None if it is unknown, or if that name is new as well.
     """
     first, games = close.first, [games if isinstance(games, int) else None for games in close.others.values()]
     location = {} if first is None or not first.file else {"file": first.file, "line": first.line}

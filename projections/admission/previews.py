@@ -190,7 +190,7 @@ class PreviewBuilder:
         return [kind for kind, number in counts.items() if 2 * number < self._games_by_file[file]]
 
     def _list_unusual(self, file: str, imported: IntakeResult) -> Iterator[UnusualGame]:
-        """Yield the first unusual games of a file, sorted by line; a name that is close to others is unusual, too."""
+        """Yield the first unusual games of a file, sorted by line; the first game under a close name is one."""
         reasons: dict[int, tuple[_ReadGame, list[str]]] = {}
         for kind in self._find_unusual_kinds(file):
             for game in self._unusual[file][kind]:

@@ -255,7 +255,8 @@ def propose_files(
 ) -> Proposal:
     """Check the contents of files of any size without writing anything; `append` will append them.
 
-    The arguments are those of `propose`, except that `hooks` are further arguments of `FileIntake`.
+    The arguments are those of `propose`, except that `entries` are the contents of the files, and `hooks` are further
+    arguments of `FileIntake`.
     """
     check = partial(FileIntake, ledger, entries, **hooks)
     proposal = Proposal(check, policy=policy, known=known or KnownLadders(policy.strict), league_notes=league_notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from sqlalchemy import Connection
@@ -97,10 +98,10 @@ def _describe_open_periods(ladder: str, progress: PeriodProgress, now: int, time
         f"{ladder} has {count(progress.open_games, 'game')} in rating periods that are not closed; the first period "
         f"{'ended' if is_over else 'ends'} at {times.format_with_zone(progress.closes_at)}"
     )
-    remedies = []
+    remedies, command = [], f"ratings publish {shlex.quote(ladder)} --as-of"
     if progress.until is not None and not is_whole:
-        remedies.append(f"to leave them out: ratings publish {ladder} --as-of {format_end(progress.until, times.zone)}")
+        remedies.append(f"to leave them out: {command} {format_end(progress.until, times.zone)}")
     if is_over:
         until = now if is_whole else progress.closes_at
-        remedies.append(f"to include that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
+        remedies.append(f"to include that period: {command} {format_end(until, times.zone)}")
     return "; ".join([problem, *(remedies or ["publish the list when all of these periods are closed"])])

@@ -32,7 +32,7 @@ def build_ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]],
 
     Args:
         ledger: the ledger, which determines the ids of the events.
-        rulesets: each ruleset, with the name of its file for messages.
+        rulesets: each ruleset, with the name of its file, or its own name, for messages.
         at: the time of publication as text, by default now.
     """
     items = []

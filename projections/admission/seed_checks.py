@@ -133,7 +133,8 @@ class SeedChecks:
                 if (old_seed.state, old_seed.games) != (new_seed.state, new_seed.games):
                     seeds = [f"{quote(seed.player)} with {seed.describe()}" for seed in (old_seed, new_seed)]
                     problem = f"{ladder} has different seeds: {joined(seeds)}"
-                    raise Refused("seeds-differ", f"{problem}; {_suggest_withdrawal([new_seed])}")
+                    remedy = _suggest_withdrawal([new_seed], f"that of {quote(new_seed.player)}")
+                    raise Refused("seeds-differ", f"{problem}; {remedy}")
         self._people.add(player, new_player)
         for ids in self._people_with_games.values():
             if player in ids:
@@ -205,9 +206,12 @@ def _build_key(data: Mapping[str, Any]) -> tuple[str, str]:
     return data["ladder"], data["player"]
 
 
-def _suggest_withdrawal(seeds: Sequence[LiveSeed]) -> str:
-    """Return the commands that withdraw conflicting seeds; for a pending seed, the advice to leave one out."""
+def _suggest_withdrawal(seeds: Sequence[LiveSeed], phrase: str = "") -> str:
+    """Return the commands that withdraw conflicting seeds; for a pending seed, the advice to leave one out.
+
+    `phrase` names the seeds; by default, they are "it" or "them".
+    """
     if any(seed.position is None for seed in seeds):
         return "leave one out"
     commands = [f"ratings void --event {seed.position} --reason TEXT" for seed in seeds]
-    return f"first withdraw {'it' if len(seeds) == 1 else 'them'}: {'; '.join(commands)}"
+    return f"first withdraw {phrase or ('it' if len(seeds) == 1 else 'them')}: {'; '.join(commands)}"

@@ -62,7 +62,7 @@ def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
     state = {name: text for name, text in cells.items() if name not in FIXED_COLUMNS}
     try:
         if "player" not in cells or not state:
-            raise Refused("missing-member", "the row needs a player, and at least one value")
+            raise Refused("missing-member", "the row needs a player, and a value besides games and reason")
         if delimiter in COMMA_DELIMITERS:
             state = {name: convert_decimal_comma(name, text) for name, text in state.items()}
         games = cells.get("games", "0")

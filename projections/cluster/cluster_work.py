@@ -99,6 +99,7 @@ def compute_on_cluster(
     Raises the errors of `run_tasks`.
     """
     facts = prepared.facts
+    # with all rulesets as isolated, the plan has failures and ruleset ids, but no streams
     planned = plan(Ladders(facts.select_rows(array("q"))), requested, (), [*facts.rulesets])
     yield from planned.failures
     tasks = [

@@ -67,7 +67,7 @@ class Engine(Protocol):
         """Cancel a task. It may still finish."""
 
     def capacity(self) -> int:
-        """Return how many tasks the engine can currently take; 0 without workers."""
+        """Return how many unfinished tasks the engine can hold at once, with its current workers; 0 without workers."""
 
 
 class ProcessEngine:
@@ -222,7 +222,7 @@ def open_engine(address: str) -> Iterator[Engine]:
         raise BadArgument(f"{address} is not an engine; pass tcp://HOST:PORT, tls://HOST:PORT, or processes:N", "on")
     if kind == "tcp" and not _is_loopback(rest[2:].rpartition(":")[0]):
         raise BadArgument(
-            f"{address} is on another machine, where anyone who reaches the open port could run programs; use tls:// "
+            f"{address} is not a loopback address, so anyone who reaches the open port could run programs; use tls:// "
             "instead (docs/scale.md)",
             "on",
         )

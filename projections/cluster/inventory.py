@@ -207,13 +207,13 @@ def _refuse_running_computation(objects: Objects) -> None:
     """Raise `AlreadyRunning` if a computation is running; each has a nonce object from its start to its end."""
     if any(_may_be_running(objects, name) for name in objects.names("nonce-")):
         message = f"a computation uses {objects.url}, or was killed on another machine less than a day ago"
-        raise AlreadyRunning(f"{message}; nothing was deleted; try again when it has ended")
+        raise AlreadyRunning(f"{message}; nothing was deleted; try again when it has ended or, if killed, in a day")
 
 
 def _may_be_running(objects: Objects, nonce: str) -> bool:
     """Tell whether the computation with this nonce may be running.
 
-    It may if the nonce, like those of earlier versions of this program, does not name its process.
+    This is also assumed if a young nonce does not name its process, like those of earlier versions of this program.
     """
     try:
         process = bytes(objects.read(nonce, 0, 1000)).decode(errors="replace").partition(" ")[2]

@@ -82,8 +82,8 @@ def _parse_row(values: Sequence[Any]) -> RankedRow:
 
 def parse_comparison(result: bytes) -> list[Any]:
     """Parse the result of `compare_pack`: ladders, lists, failures, and the names of the ladders before and after."""
-    compared, published, *ladder_names = marshal.loads(result)
-    return [from_plain(compared), from_plain(published), *ladder_names]
+    compared, published, *failures_and_names = marshal.loads(result)
+    return [from_plain(compared), from_plain(published), *failures_and_names]
 
 
 def to_plain(value: Any) -> Any:

@@ -19,7 +19,8 @@ CASES = {
     ),
     "without its league": (
         build_list_game("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
-        "youplay-bluemax needs its league; each league has its own ladders; for a whole table: --set league=LEAGUE",
+        "youplay-bluemax needs the game's league; each league has its own ladders; "
+        "for a whole table: --set league=LEAGUE",
     ),
     "of another kind": (
         build_list_game("g", AT, "anna ben", game="blue-max", league="L"),
@@ -27,8 +28,9 @@ CASES = {
     ),
     "without any label": (
         build_list_game("g", AT, "anna ben", city=None, group=None),
-        "catan-elo needs its group; catan-monthly needs its city and group; catan-open needs its group; "
-        "catan-annual needs its city and group; each group and city has its own ladders; "
+        "catan-elo needs the game's group; catan-monthly needs the game's city and group; "
+        "catan-open needs the game's group; catan-annual needs the game's city and group; "
+        "each group and city has its own ladders; "
         "for a whole table: --set group=GROUP --set city=CITY",
     ),
 }

@@ -191,7 +191,7 @@ def test_league_game_of_inactive_player_is_noted(scheduled_url: str, ratings: Ra
     inactive = [name for name in second["seats"] if recent[name] < 5]
     assert imported.exit_code == 0
     assert imported.stderr.splitlines()[-1] == (
-        f"note: '{inactive[0]}' had finished only {recent[inactive[0]]} of the required 5 games in the 90 days before "
+        f"note: '{inactive[0]}' had finished only {recent[inactive[0]]} of 5 required games in the 90 days before "
         f"game {second['game_id']} of league L1. The game counts; to void it: "
         f"ratings void {second['game_id']} --reason TEXT ({len(inactive) - 1} more in L1)"
     )
@@ -202,7 +202,7 @@ def test_league_game_of_inactive_player_is_noted(scheduled_url: str, ratings: Ra
         for game in later_games
     )
     result = ratings("record", "--any-date", db=scheduled_url, input=third)
-    note = f"0 of the required 5 games in the 90 days before game {later_games[0]['game_id']} of league L1"
+    note = f"0 of 5 required games in the 90 days before game {later_games[0]['game_id']} of league L1"
     assert (result.exit_code, note in result.stderr) == (0, True)
     with start_follower(scheduled_url, "--any-date") as follower:
         follower.send(fourth)

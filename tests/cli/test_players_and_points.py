@@ -227,7 +227,7 @@ def test_refused_rename_back_names_the_withdrawal(chain: tuple[str, ...], db: st
     rows, rename = read_history(ratings, db, first), ("player", "rename", last, first)
     assert get_refusal_code(ratings, db, *rename) == "rename-loop"
 
-    command = f"ratings void --event {at} --reason WHY"
+    command = f"ratings void --event {at} --reason TEXT"
     assert command in ratings(*rename, db=db).stderr
     result = ratings("player", "rename", first, "zoe", db=db)
     assert (result.exit_code, f"{command}\n" in result.stderr, "renamed-already" in result.stderr) == (1, True, True)

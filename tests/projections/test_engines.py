@@ -23,7 +23,7 @@ pytestmark = pytest.mark.ledger(make=make_ruled_ledger)
         ("processes:many", "is not a number of processes; write 1 to 1000"),
         ("http://127.0.0.1:8786", "is not an engine; pass tcp://HOST:PORT"),
         ("tcp:127.0.0.1:8786", "is not an engine; pass tcp://HOST:PORT"),
-        ("tcp://10.0.0.7:8786", "is on another machine"),
+        ("tcp://10.0.0.7:8786", "is not a loopback address"),
     ],
 )
 def test_bad_addresses_are_rejected(address: str, problem: str, one_db: str, ratings: Ratings) -> None:
