@@ -242,6 +242,8 @@ class State(NamedTuple):
 class Rule(NamedTuple):
     """A scoring rule and its number. A change of behaviour gets a new number, and the old rule stays available.
 
+    scale:   the number of units per point
+    params:  the model of the rule's parameters
     columns: the names of the columns that the rule reads, in the order in which `score` gets them
     prepare: params -> the integers (`constants`) that `score` gets for these parameters
     table:   () -> a constant table of integers for `score`; empty if `score` needs none

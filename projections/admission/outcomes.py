@@ -55,7 +55,8 @@ class DifferingGame(Result):
 class SheetDifferences(Result):
     """The differences between a sheet and its previous import: the number of games of each kind, and the first games.
 
-    `otherwise` has the ids of games that were changed in the ledger by hand but not in the sheet.
+    `is_first` tells whether there was no previous import. `otherwise` has the ids of games that were changed in the
+    ledger by hand but not in the sheet.
     """
 
     name: str
@@ -92,8 +93,8 @@ class ImportOutcome(WriteOutcome):
     """The outcome of recording or importing events.
 
     `rejected_count` is the number of all rejections if `rejected` has only some of them. `published` has the published
-    lists that would change, if only these were requested. `voided` has the ids of games that already exist but are
-    voided.
+    lists that would change, if only these were requested. `incomplete` has the defects of files that a restore
+    accepted. `voided` has the ids of games that already exist but are voided.
     """
 
     appended: int
@@ -167,8 +168,7 @@ class RulesetOutcome(WriteOutcome):
 class ListOutcome(WriteOutcome):
     """The outcome of publishing a list; `position` is that of its `list.published` event.
 
-    `ranked` counts the rows with a rank. The players of the other rows have fewer than `min_games` games. If every row
-    has a rank, `min_games` is 0.
+    `ranked` counts the rows with a rank. `min_games` is the version's, or 0 if it leaves no player without a rank.
     """
 
     ladder: str

@@ -196,9 +196,10 @@ class PreviewBuilder:
             for game in self._unusual[file][kind]:
                 reasons.setdefault(game.item.line, (game, []))[1].append(kind)
         close_names = [name for name, close in imported.close.items() if close.first is not None]
-        for name in [name for name in close_names if name in self._first_game_of_player][:UNUSUAL_GAMES_MAX]:
-            if (game := self._first_game_of_player[name]).item.file == file:
-                reasons.setdefault(game.item.line, (game, []))[1].append(f"close name {quote(name)}")
+        first_games = [(name, self._first_game_of_player.get(name)) for name in close_names]
+        own_games = [(name, game) for name, game in first_games if game is not None and game.item.file == file]
+        for name, game in own_games[:UNUSUAL_GAMES_MAX]:
+            reasons.setdefault(game.item.line, (game, []))[1].append(f"close name {quote(name)}")
         for line, (game, reasons_of_game) in sorted(reasons.items()):
             yield UnusualGame(
                 line=line,

@@ -246,7 +246,7 @@ def _open_client(address: str) -> Iterator[Any]:
         client = dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except OSError:
         raise StoreUnavailable(
-            f"no Dask scheduler answers at {address} within {CONNECT_SECONDS} s; check that one is running there"
+            f"no Dask scheduler answered at {address} within {CONNECT_SECONDS} s; check that one is running there"
         ) from None
     except (ValueError, RuntimeError) as problem:
         raise StoreUnavailable(f"the cluster at {address} cannot be reached: {problem}") from None

@@ -82,7 +82,7 @@ def list_segments(ledger: Ledger, url: str | None) -> AllSegments:
 
 
 def check_segments(ledger: Ledger, url: str | None) -> AllSegments:
-    """Compare all segments with the log, and list them. A segment that differs is deleted, so that it is sealed again.
+    """Compare all segments with the log, and list them. A damaged or different one is deleted, to be sealed again.
 
     Raises `StoreUnavailable`, `StoreDamaged`.
     """

@@ -411,6 +411,19 @@ def test_preview_lists_unusual_games_first(one_db: str, ratings: Ratings, tmp_pa
     assert games.startswith("line  played (Berlin)  result\n")
 
 
+def test_preview_lists_close_names_of_each_file(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Each file lists its first five close names, however many the files before it have."""
+    typos = [["Johana", "Johannna", "Johanma", "Johamna", "Jonanna", "Jahanna"], ["Johanni"]]
+    for number, names in enumerate(typos, 1):
+        rows = [f"2024-1{number}-{day:02},Cleo,{name}\n" for day, name in enumerate(names, 1)]
+        (tmp_path / f"{number}.csv").write_text("Date,Winner,Loser\n" + "".join(rows), encoding="utf-8")
+
+    report = preview_file(ratings, one_db, tmp_path / "1.csv", tmp_path / "2.csv", *GAME_OPTION)
+
+    reasons = [[reason for game in file["unusual"] for reason in game["why"]] for file in report["preview"]["files"]]
+    assert reasons == [[f"close name '{name}'" for name in names[:5]] for names in typos]
+
+
 def test_preview_of_usual_games_lists_none_as_unusual(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """If no game has sets, or all are unrated, none is listed as unusual."""
     sheet = tmp_path / "games.csv"

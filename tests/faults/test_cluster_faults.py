@@ -226,7 +226,7 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
     result = rebuilding.run("tcp://127.0.0.1:9", patch=lambda patch: set_thresholds(patch, connect_seconds=1))
     assert (result.exit_code, result.stderr) == (
         3,
-        "ratings: no Dask scheduler answers at tcp://127.0.0.1:9 within 1 s; check that one is running there\n",
+        "ratings: no Dask scheduler answered at tcp://127.0.0.1:9 within 1 s; check that one is running there\n",
     )
 
 
