@@ -370,8 +370,7 @@ class Snapshot(SnapshotReader):
         """Return the changes of a player's points since the last published list or, without one, since their start.
 
         Args:
-            last: the number of latest games and adjustments that get a line each, by default all; one line sums all
-                earlier ones.
+            last: how many of the latest games and adjustments get a line each, by default all; one sums earlier ones.
 
         Returns:
             The statement, or None on a ladder without running points, where points are not a sum of changes.
@@ -493,8 +492,7 @@ class Snapshot(SnapshotReader):
 
         with self.log() as log:
             if not 1 <= position <= log.position:
-                problem = f"there is no event at position {position}"
-                message = f"{problem}; this snapshot has {count(log.position, 'event')}, at positions from 1 on"
+                message = f"there is no position {position}; the snapshot has {count(log.position, 'event')}, from 1 on"
                 raise Unknown("event-unknown", message)
             cache = self._cache.empty_copy()
             before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
@@ -642,8 +640,7 @@ class Snapshot(SnapshotReader):
         """Return the `limit` games (0: all) that were played last, in their current state and in the order of play.
 
         Args:
-            game_id: the id of the only game to return.
-            game: the name of the game, such as catan.
+            game_id, game: the id of the only game to return; the name of the game, such as catan.
             player: a participant.
             since: the earliest time of play; a date means its start in the home zone.
             by: the author of the first record of a game.
