@@ -161,7 +161,7 @@ def correct(  # long, because each option is a parameter
                 new = put_sets(new, format_sets(sets))
             elif "extra" in game.data:
                 new = keep_sets(game.data, new)
-            has_scores = any(side.score is not None for cell in cells for side in syntax.split(cell))
+            has_scores = any(side.score is not None for cell in cells if ":" in cell for side in syntax.split(cell))
             _note_adapted_results(game.data, new, has_scores=has_scores, has_sets=sets is not None)
         else:
             new = restore_recorded_ids(_read_game(), game, people)

@@ -355,10 +355,9 @@ class Trace:
 
     def last_points(self, player: int, limit: int) -> list[int]:
         """Return a player's points after each of the latest `limit` steps, in order."""
-        start, end = self.slots.start[player], self.slots.end[player]
-        has_periods = self.stream.periods is not None
-        has_seasons = any(version.rule.new_season for version in self.stream.versions)
-        if has_periods or has_seasons or end - start < limit or self._find_adjustments(player):
+        start, end, stream = self.slots.start[player], self.slots.end[player], self.stream
+        has_other_steps = stream.periods is not None or any(version.rule.new_season for version in stream.versions)
+        if has_other_steps or end - start < limit or self._find_adjustments(player):
             return [step.points_before + step.change for step in self.steps(player, limit)]
         # between games nothing changes, so the points after a game are the points before the next game
         return [*(self.points_before[slot] for slot in self.slots.order[end - limit + 1 : end]), self.points[player]]

@@ -39,8 +39,7 @@ from ratings_ledger.projections.contract import (
     no_table,
 )
 
-# Divisible by 2 to 8.
-SCALE = 840
+SCALE = 840  # divisible by 2 to 8
 POINTS_MAX = 1_000_000
 PERCENT_MAX = 1_000
 # The constants in order. From FIRST_POINTS on come the points of all places.
@@ -229,8 +228,7 @@ def _explain_player(n: int, columns: Columns, constants: Numbers, i: int) -> lis
     for term, column, bonus in (("fastest lap", FASTEST, FASTEST_BONUS), ("pole", POLE, POLE_BONUS)):
         if has_flag(columns, column, i) and (worth := constants[bonus]):
             amount = bonus_points(n, columns, constants, i, column, worth)
-            is_guest = has_flag(columns, GUEST, i)
-            reason = "no bonus for a guest" if is_guest else "no bonus for this place"
+            reason = f"no bonus for {'a guest' if has_flag(columns, GUEST, i) else 'this place'}"
             detail = _describe_bonus(n, columns, i, column, worth) if amount else reason
             terms.append(Term(term, amount, detail, assumes=("bonus",)))
     if columns[OTHER][i] not in (MISSING, 0):

@@ -55,7 +55,7 @@ def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, r
     ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
     result = ratings("import", write_table(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
     assert list_causes(result.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
-    assert "set it for all rows: --set game=NAME (the ledger's rulesets score catan, tichu; " in result.stderr
+    assert "set the game of all rows: --set game=NAME (the ledger's rulesets score catan, tichu; " in result.stderr
 
 
 def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ SHEETS = {
     ),
     "a column of totals among players": sheet(
         ["Date", "anna", "ben", "Summe"], [D22, 10, 7, 17], [D23, 4, 8, 12],
-        refused=[("1 unknown-column", "unknown column: 'Summe'; rename a column with --map 'Summe=OURS', drop it")],
+        refused=[("1 unknown-column", "unknown column: 'Summe'; rename a column with --map 'Summe=OURS', or drop it")],
     ),
     "a column of totals that is dropped": sheet(
         ["Date", "anna", "ben", "Total"], [D22, 1, 2, 3], options=(*SET, "--map", "Total="), games=ONE,

@@ -8,7 +8,10 @@ from program_files import DATED, HEADS, format_trf_player, pgn, trf
 CHESS = ("--set", "game=chess")
 EVENING = ["2024-11-22-1 2024-11-22T11:00 Jürgen =3 Anna =1", "2024-11-29-1 2024-11-29T11:00 Anna =3 Jürgen =2"]
 WON = ["2024-11-22-1 2024-11-22T11:00 Anna 1 Ben 2", "2024-11-29-1 2024-11-29T11:00 Ben 1 Anna 2"]
-NO_COLUMNS = "it has no commas, semicolons, tabs or | between cells; write a row for each game under a header"
+NO_COLUMNS = (
+    "no row has more than one filled cell (a text file needs commas, semicolons, tabs or | between cells); write a row "
+    "for each game under a header"
+)
 
 SPREADSHEETS = {
     "LibreOffice: CSV with semicolons, decimal commas and a byte order mark": csv(

@@ -92,6 +92,6 @@ SHEETS = {
     "one of three without a score": RefusedSheet(
         [["Date", "Player 1", "Score 1", "Player 2", "Score 2", "Player 3", "Score 3"],
          [D22, "anna", 10, "ben", 7, "cleo", None]],
-        "missing-member", "Results!G2 (Score 3): the row has no third score", cell=(1, 6, 8),
+        "missing-member", "Results!G2 (Score 3): the row has other scores, but no third score", cell=(1, 6, 8),
     ),
 }  # fmt: skip

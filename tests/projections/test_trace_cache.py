@@ -192,7 +192,7 @@ def check_answers(
         as_of = chance.choice([None, *map(parse_record_instant, INSTANTS)])
         trace = find_cached_trace(facts, ladder)
         cases["replayed" if trace is None else "continued" if trace.earlier else "unchanged"] += 1
-        cases["proposed"] += behind.proposed and (find_cached_trace(behind, ladder) is not None)
+        cases["proposed"] += behind.has_later_events and (find_cached_trace(behind, ladder) is not None)
         answers = collect_answers(facts, ladder, as_of)
         proposed_answers = collect_answers(behind, ladder, as_of)
         set_paths(monkeypatch, scanned=False, compiled=False)

@@ -556,7 +556,7 @@ def test_second_proposal_about_a_game_is_rejected(url: str, ratings: Ratings) ->
         with pytest.raises(rl.ChangedMeanwhile, match="changed meanwhile"):
             plans[1].commit()
         assert ledger.head == head
-        with pytest.raises(rl.Refused, match="is voided"):
+        with pytest.raises(rl.Refused, match="is already voided"):
             ledger.propose(build_void("g-1"), "mira").commit()
 
 
