@@ -55,15 +55,15 @@ class WriteContext:
         """Open the ledger when it is first needed."""
         return open_for_command(self.db)
 
-    def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
-        """Check events without writing. `hooks` are further arguments of `propose`."""
-        return propose(self.ledger, events, self.policy, self._known(), **hooks)
+    def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **options: Any) -> Proposal:
+        """Check events without writing. `options` are further arguments of `propose`."""
+        return propose(self.ledger, events, self.policy, self._create_known_ladders(), **options)
 
-    def propose_files(self, entries: Iterable[Entry], **hooks: Any) -> Proposal:
-        """Check the entries of files without writing. `hooks` are further arguments of `propose_files`."""
-        return propose_files(self.ledger, entries, self.policy, self._known(), **hooks)
+    def propose_files(self, entries: Iterable[Entry], **options: Any) -> Proposal:
+        """Check the entries of files without writing. `options` are further arguments of `propose_files`."""
+        return propose_files(self.ledger, entries, self.policy, self._create_known_ladders(), **options)
 
-    def _known(self) -> KnownLadders:
+    def _create_known_ladders(self) -> KnownLadders:
         return KnownLadders(self.policy.strict, load_newest_ladders)
 
     def finish(self, proposal: Proposal, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
@@ -126,7 +126,7 @@ def with_game_options(scope: RefusalScope) -> Callable[[CommandFunction], Comman
             context: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **options: Any
         ) -> int:
             if strict and new_names == "accept":
-                raise click.UsageError("--strict refuses new names, but --new-names accept accepts them; leave out one")
+                raise click.UsageError("--strict refuses new names, but --new-names accept allows them; leave out one")
             refusal_scope: RefusalScope = "all" if strict else scope if new_names == "refuse" else ""
             policy = context.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusal_scope=refusal_scope, strict=strict

@@ -20,7 +20,9 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65_535), help="The port; 0 chooses a free one."
 )
 @click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A host name of the site; repeatable.")
-@click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
+@click.option(
+    "--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame; repeatable."
+)
 @click.option("--title", default="Ratings", show_default=True, help="The title of the pages.")
 @names_option
 @click.option(

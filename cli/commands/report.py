@@ -23,7 +23,7 @@ def _parse_output_path(context: click.Context, parameter: click.Parameter, value
     return read_new_path(value, WRITERS, ".html or .md, which decides the format")
 
 
-def _read_page(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+def _parse_html_path(context: click.Context, parameter: click.Parameter, value: str) -> Path:
     return read_new_path(value, (".html", ".htm"), ".html")
 
 
@@ -52,7 +52,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     """Report the decisions between two positions, with their authors, reasons and effects on points.
 
     \b
-        ratings report changes --from 2026-03-01 --to 2026-03-31 -o march.html
+        ratings report changes --from 2026-02-28 --to 2026-03-31 -o march.html
 
     For members: one file to print. It shows the points of all players whom a decision affected, and counts players
     whom only games affected. A date or a month means its end. A ladder that cannot be replayed is reported and left
@@ -81,7 +81,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 @known_at_option
 @click.option("--to", "end", metavar="TIME|POSITION", help="The later time or position.  [default: the head]")
 @names_option
-@click.option("--output", "-o", metavar="FILE", required=True, callback=_read_page, help="A new file, FILE.html.")
+@click.option("--output", "-o", metavar="FILE", required=True, callback=_parse_html_path, help="A new file, FILE.html.")
 @click.pass_obj
 def report_player(
     db: str,

@@ -1,4 +1,4 @@
-"""Print explanations of a game and of a player's place on a ladder, term by term, as tables and CSV."""
+"""Print explanations of a game and of a player's points on a ladder, term by term, as tables and CSV."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -128,7 +128,7 @@ def _print_participant(player: ExplainedParticipant, game_id: str) -> None:
 
 
 def print_player_csv(explanation: PlayerExplanation) -> None:
-    """Print one line per part."""
+    """Print one line for each part of a player's points: the start, each game, and each term of the list."""
     cells = [(term, render.format_exact(amount), detail) for term, amount, detail in _list_point_parts(explanation)]
     print_csv_at(("term", "amount", "detail"), cells, explanation.at)
 

@@ -31,7 +31,7 @@ from ratings_ledger.ledger.validation.new_names import (
 )
 
 BLOCK_ITEMS = 250
-# this process parses the first 8 blocks alone; a second process pays only for a longer input
+# this process parses the first blocks alone, because a second process pays off only for a longer input
 ALONE_BLOCKS = 8
 
 Outcome = tuple[Draft, dict[str, Any]] | Refused

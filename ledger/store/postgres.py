@@ -359,7 +359,7 @@ def append_one(ledger: ConnectionSource, build_values: Callable[[], Sequence[Any
                 driver.can_append = prepare_append(driver)
             if not driver.can_append:
                 return None
-            row = driver.execute_last(_APPEND_ONE, arguments)
+            row = driver.execute_together(_APPEND_ONE, arguments)
             # if there is no row, the catalogue may have changed: compare it in full before the next event
             driver.can_append = row is not None
         except InvalidSqlStatementName:  # after a rollback the driver deallocates all statements; nothing was appended

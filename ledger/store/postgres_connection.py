@@ -24,13 +24,13 @@ _unresponsive = set[str]()
 class AnsweringConnection(Connection[Any]):
     """A connection whose statements fail with `OperationalError` when the server no longer answers.
 
-    `can_append` tells whether the statements that append one event are prepared for the catalogue that was compared
-    last.
+    `can_append` tells whether the statements that append one event are prepared, and the catalogue has not
+    been found changed since. `append_one` sets it.
     """
 
     can_append = False
 
-    def execute_last(self, statements: str, arguments: Sequence[Any]) -> Any:
+    def execute_together(self, statements: str, arguments: Sequence[Any]) -> Any:
         """Send statements together; return the first row of the last statement's result, or None."""
         with ClientCursor(self) as cursor:
             cursor.execute(statements, arguments)

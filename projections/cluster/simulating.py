@@ -99,12 +99,12 @@ def _simulate_variant(
     """Return the effect of a ruleset; failures of replays are appended to `failed`."""
     _, connection, _, prepared, ladders, as_of, note = request
     empty_facts = prepared.facts.select_rows(array("q"))
-    planned = _merge_rulesets(prepared.facts, apply_ruleset(empty_facts, ruleset, as_of).facts)
+    merged_facts = _merge_rulesets(prepared.facts, apply_ruleset(empty_facts, ruleset, as_of).facts)
     failed += [problem.reason for problem in empty_facts.unusable.values()]
     simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     all_current, all_hypothetical = set[str](), set[str]()
     for ladder_results, lists, failures, current_names, hypothetical_names in _compare_packs(
-        request, planned, ruleset, ladders
+        request, merged_facts, ruleset, ladders
     ):
         simulated += ladder_results
         published += lists
@@ -113,12 +113,12 @@ def _simulate_variant(
         all_hypothetical |= {*hypothetical_names}
     if unknown := [name for name in ladders if ruleset.has_ladder(name) and name not in all_hypothetical]:
         # find the ladders that have games; these comparisons replay nothing
-        comparisons = _compare_packs(request, planned, ruleset, unknown, all_packs=True)
+        comparisons = _compare_packs(request, merged_facts, ruleset, unknown, all_packs=True)
         raise build_no_games_error(
             ruleset, unknown[0], {name for *_, hypothetical_names in comparisons for name in hypothetical_names}
         )
     if not all_current:
-        note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
+        note(f"no ladder of {ruleset.id} has a game, so there are no current points to compare with")
     failed += sorted(own_failed)
     return Variant(
         ruleset.name,
@@ -131,7 +131,7 @@ def _simulate_variant(
 
 def _compare_packs(
     request: _SimulationRequest,
-    planned: Facts,
+    merged_facts: Facts,
     ruleset: Ruleset,
     ladders: Collection[str],
     all_packs: bool = False,
@@ -139,16 +139,18 @@ def _compare_packs(
     """Yield a comparison for each pack with ladders that a ruleset may affect, as `parse_comparison` returns it.
 
     If `ladders` are named, only these are compared, in their own packs or (with `all_packs`) in all packs of their
-    rulesets. `planned` are the facts with all rulesets of both sides. Raises the errors of `run_tasks`.
+    rulesets. `merged_facts` have both the recorded and the hypothetical rulesets. Raises the errors of `run_tasks`.
     """
     ledger, connection, cluster, prepared, *_ = request
     published = {
         published_list.ladder: published_list
-        for published_list in select_latest_lists(read_published_lists(connection, planned.position))
+        for published_list in select_latest_lists(read_published_lists(connection, merged_facts.position))
     }
 
-    affected = _list_affected(planned, ruleset, ladders)
-    names_by_family = {ruleset_id: group_by_family(planned.rulesets[ruleset_id], published) for ruleset_id in affected}
+    affected = _list_affected(merged_facts, ruleset, ladders)
+    names_by_family = {
+        ruleset_id: group_by_family(merged_facts.rulesets[ruleset_id], published) for ruleset_id in affected
+    }
 
     def load_lists(pack: Pack) -> list[list[Any]]:
         """Return the published lists of a pack's ladders, each with its rows."""
@@ -170,7 +172,7 @@ def _compare_packs(
             lists=load_lists(pack),
         )
         for ruleset_id, names in affected.items()
-        for pack in build_packs(planned, ruleset_id, () if all_packs else names, (), prepared.counts, PACK_GAMES)
+        for pack in build_packs(merged_facts, ruleset_id, () if all_packs else names, (), prepared.counts, PACK_GAMES)
     ]
     for result in run_pack_tasks(ledger, cluster, prepared, "comparing", tasks, accounts=True):
         yield parse_comparison(result)

@@ -51,9 +51,10 @@ class OtherResult(Answer, RowSequence[HypotheticalResult]):
 
 
 def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
-    """Score a game with hypothetical places, in participant order; all players have their points before the game.
+    """Score a game with hypothetical places, in participant order, from the players' points before the game.
 
-    Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game can have.
+    Raises `Unknown` (game-unknown), and `BadArgument` if the game is voided, if its places alone cannot be changed, or
+    if no result of the game can have these places.
     """
     timeline = load_timeline(survey, game_id)
     survey.failures = []  # drop the failures of the timeline, which the loop below collects again

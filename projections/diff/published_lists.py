@@ -155,7 +155,7 @@ def _build_row(
 
 
 def _find_previous(connection: Connection, known_at: int, published: PublishedList) -> PublishedList | None:
-    """Return the ladder's published list for the latest earlier time."""
+    """Return the ladder's published list with the latest `as_of` before that of `published`, or None."""
     if published.as_of is None:
         return None
     lists = select_latest_lists(read_published_lists(connection, known_at, published.ladder))
@@ -170,7 +170,7 @@ def _add_previous(
     previous: PublishedList | None,
     points: Mapping[str, RankedPoints],
 ) -> list[PublishedRowDiff]:
-    """Add to rows the games on the published list, and the points on the previous list.
+    """Return the rows with the games on the published list, the previous rank, and the change since the previous list.
 
     `points` has the published points by current id.
     """

@@ -129,7 +129,7 @@ def find_comparison_obstacle(now: Ladders, ruleset: Ruleset) -> str | None:
     ruleset_names = [
         name for name in sorted(rulesets) if list_games(rulesets[name]) & {*ruleset.scope.game} and now.streams(name)
     ]
-    message = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
+    message = f"no ladder of {ruleset.id} has a game, so there are no current points to compare with"
     if ruleset_names:
         verb = "score" if len(ruleset_names) > 1 else "scores"
         similar_name = find_closest(ruleset.id, ruleset_names) or ruleset_names[0]

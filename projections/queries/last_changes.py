@@ -61,7 +61,7 @@ class LastChanges:
     lists: dict[str, int] = field(default_factory=dict)
 
     def last_change_to(self, position: int) -> int:
-        """Return the last event that changed an event not about a game: itself, its withdrawal or its reinstatement."""
+        """Return the last event that withdrew or reinstated the event at `position`, else `position`."""
         return self.withdrawn.get(position, position)
 
 
@@ -76,9 +76,9 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
     unusable = [(ruleset.ruleset_id, ruleset.position) for ruleset in recorded.unusable]
     for ruleset_id, position in (*versions, *unusable):
         changes.rulesets[ruleset_id] = max(changes.last_change_to(position), changes.rulesets.get(ruleset_id, 0))
-    merged_ids = _find_merged_ids(facts)
+    merged_numbers = _find_merged_numbers(facts)
     for rename in recorded.renames:
-        for number in merged_ids[rename.player]:
+        for number in merged_numbers[rename.player]:
             changes.renamed[number] = max(changes.last_change_to(rename.position), changes.renamed.get(number, 0))
     _, circular = resolve_renames((rename.player, rename.new_player) for rename in recorded.renames)
     if circular:  # withdrawing any rename of a cycle can change which of the others apply
@@ -89,7 +89,7 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
     player_changes = dict(changes.renamed)
     if _has_account_filter(facts):
         for account in recorded.accounts:
-            for number in merged_ids.get(account.player, (account.player,)):
+            for number in merged_numbers.get(account.player, (account.player,)):
                 last = changes.last_change_to(account.position)
                 player_changes[number] = max(last, player_changes.get(number, 0))
     changes.rows = _find_changes_by_row(facts, player_changes, _find_last_clock_events(facts, changes))
@@ -102,14 +102,16 @@ def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
     return changes
 
 
-def _find_merged_ids(facts: Facts) -> dict[int, set[int]]:
+def _find_merged_numbers(facts: Facts) -> dict[int, set[int]]:
     """Return, by player number, all numbers with which any rename ever merged it, including withdrawn renames."""
-    merged_ids: dict[int, set[int]] = {}
+    merged_numbers: dict[int, set[int]] = {}
     for rename in facts.recorded.renames:
-        old_ids, new_ids = (merged_ids.get(number, {number}) for number in (rename.player, rename.new_player))
-        all_ids = old_ids | new_ids
-        merged_ids |= dict.fromkeys(all_ids, all_ids)
-    return merged_ids
+        old_numbers, new_numbers = (
+            merged_numbers.get(number, {number}) for number in (rename.player, rename.new_player)
+        )
+        all_numbers = old_numbers | new_numbers
+        merged_numbers |= dict.fromkeys(all_numbers, all_numbers)
+    return merged_numbers
 
 
 def _has_account_filter(facts: Facts) -> bool:
@@ -122,7 +124,7 @@ def _has_account_filter(facts: Facts) -> bool:
 
 
 def _find_last_clock_events(facts: Facts, changes: LastChanges) -> dict[int, int]:
-    """Return the last clock event of each game, by row."""
+    """Return, by row, the last event that recorded, withdrew or reinstated a clock event of the game."""
     last_events = {}
     for game_id, clock_events in facts.recorded.clocks.items():
         if (row := facts.rows.get(game_id, NONE)) != NONE:

@@ -40,7 +40,7 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
         end = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if time_parts else ""
         return f"{end}it belongs to {' and '.join(ladder_names)}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
-        return "it was played after --as-of"
+        return "it was played after the as-of time"
     if not versions[0].ranking.sums_lists:
         return None
     params: Any = newest(versions).params

@@ -55,8 +55,9 @@ class Glicko1Params(Params):
     """Parameters, with at most six decimals.
 
     `start_deviation` is the deviation of a new player, and the limit to which inactivity can raise a deviation. `c` is
-    the growth of a deviation in a day, or in a rating period: with the default, 50 grows to 350 in five years of days.
-    `deviation_floor` is the smallest deviation. Above `provisional_deviation`, a rating is provisional.
+    how fast a deviation grows without games: its square grows by c^2 in a day, or in a rating period. With the default
+    and days, 50 grows to 350 in five years. `deviation_floor` is the smallest deviation. Above
+    `provisional_deviation`, a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
@@ -101,7 +102,7 @@ def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
 
 
 def weaken(deviation: float) -> float:
-    """Return g, the weight of a result against an opponent with this deviation, in units."""
+    """Return g, the weight of a result against an opponent; `deviation` is the opponent's, in units."""
     return 1.0 / root(1.0 + THREE_OVER_PI_SQUARED * (Q * deviation) * (Q * deviation))
 
 
@@ -123,7 +124,7 @@ def update(deviation: int, surprise: float, information: float) -> tuple[float, 
 
 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
-    """Fill in a player's state after results with these sums. Return the change of the rating."""
+    """Fill in a player's state from the sums over their results. Return the change in rating."""
     step, deviation = update(before[1][i], surprise, information)
     change = units(step * surprise, 1)
     after[0][i] = before[0][i] + change
@@ -138,8 +139,10 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
         surprise, information = 0.0, 0.0
         for j in range(n):
             if i != j:
-                ahead, known = compare(before[0][i] - before[0][j], before[1][j], place[i], place[j])
-                surprise, information = surprise + ahead, information + known
+                result_surprise, result_information = compare(
+                    before[0][i] - before[0][j], before[1][j], place[i], place[j]
+                )
+                surprise, information = surprise + result_surprise, information + result_information
         total += settle(i, before, surprise, information, constants, after)
     return max(total, 0)
 
@@ -153,8 +156,10 @@ def score_period(
         surprise, information = 0.0, 0.0
         for row in range(offsets[p], offsets[p + 1]):
             j = opponent[row]
-            ahead, known = compare(before[0][p] - before[0][j], before[1][j], place[row], opponents_place[row])
-            surprise, information = surprise + ahead, information + known
+            result_surprise, result_information = compare(
+                before[0][p] - before[0][j], before[1][j], place[row], opponents_place[row]
+            )
+            surprise, information = surprise + result_surprise, information + result_information
         total += settle(p, before, surprise, information, constants, after)
     return max(total, 0)
 

@@ -7,8 +7,9 @@
 
 A path is a tuple of path segments. Every id, and every part of a ladder's name, is one segment: lower-case letters,
 digits and hyphens stay; every other byte of its UTF-8 becomes ~ and two hex digits. A long segment is truncated and
-ends in ~~ and a prefix of its SHA-256. So path segments are legal file names everywhere, no two ids share one, and none
-collides with the words that may follow an id in a path, which begin with _.
+ends in ~~ and 32 hex digits of the SHA-256 of the id. The first letter of a device name of Windows, such as con, is
+escaped too. So path segments are legal file names everywhere, no two ids share one, and none collides with the words
+that may follow an id in a path, which begin with _.
 """
 
 import re

@@ -232,7 +232,7 @@ def draw_distribution(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The format of a drawing, in units: its width, the height between the axes, the font size.
+    """The format of a drawing, in units: its width, the height of the plot area, the font size.
 
     `markers_max` is the number of markers that the drawing has room for.
     """
@@ -473,7 +473,9 @@ def _draw_figure(
         )
         drawing = draw(layout) if draw else _Drawing(placeholder, "", layout.height)
         name = f"{prefix}-{layout.name}"
-        full_description = f"{description} Not every game has a dot.".lstrip() if drawing.is_thinned else description
+        full_description = (
+            f"{description} Not every point has a marker.".lstrip() if drawing.is_thinned else description
+        )
         picture = (
             f'<g role="img" aria-labelledby="{name}-title {name}-description">'
             f'<title id="{name}-title">{escape_text(title)}</title>'

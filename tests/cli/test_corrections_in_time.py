@@ -86,7 +86,7 @@ def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
     assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-05") == {"anne": "840", "ben": "1160"}
     assert read_points(ratings, db, GALACTIC, "--as-of", "2010-03-06") == {"anne": "1025", "ben": "975"}
     explanation = read_json(ratings, db, "explain", "g-2", GALACTIC, "--as-of", "2010-03-05")
-    assert (explanation["counted"], explanation["why_not"]) == (False, "it was played after --as-of")
+    assert (explanation["counted"], explanation["why_not"]) == (False, "it was played after the as-of time")
 
 
 def test_as_of_uses_effective_times(db: str, ratings: Ratings) -> None:

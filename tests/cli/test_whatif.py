@@ -316,8 +316,8 @@ def test_unknown_ruleset_id_notes_the_scoring_ruleset(db: str, write_rules: Writ
     result = ratings("whatif", write_rules(), "--set", "id=house-catan", "--set", "params.k_total=", db=db)
 
     assert result.stderr == (
-        "note: no ladder of house-catan has a game, so there is nothing to compare it with; catan-elo scores its "
-        'games; did you mean id = "catan-elo"?\n'
+        "note: no ladder of house-catan has a game, so there are no current points to compare with; catan-elo scores "
+        'its games; did you mean id = "catan-elo"?\n'
     )
     assert "as it is" not in result.stdout
     assert ratings("whatif", "catan-elo", db=db).stderr == ""

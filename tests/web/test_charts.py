@@ -482,7 +482,7 @@ def test_chart_of_many_games_is_small_and_keeps_extremes() -> None:
         assert abs(max(y for _, y in line) - (bottom - (bottom - top) / 10)) <= Fraction("0.1")
         assert len(positions) < 200
         assert {"6001", "7003", "9999"} <= {title.split()[0] for title in positions}
-        assert "Not every game has a dot." in drawing.findtext(".//desc", "")
+        assert "Not every point has a marker." in drawing.findtext(".//desc", "")
         places = {title.split()[0]: place for title, place in positions.items()}
         for title, (x, y) in places.items():
             near = [edge for edge in line if abs(edge[0] - x) <= 1]

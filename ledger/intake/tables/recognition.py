@@ -1,8 +1,8 @@
 """Recognise tables as people keep them, and rewrite them in the usual form.
 
 A spreadsheet may have a title above its header and a total below, columns in its owner's language, dates in any order,
-and a column per player. The import reports how it read a table, and each row and column that it left out. It reports
-all texts that it cannot recognise at once, and refuses the table.
+and a column per player. The import reports how it read a table, and each row and column that it left out. If it
+cannot recognise some texts, it reports all of them together, and refuses the table.
 
 A title row                                 above the header
 Date   Winner  2nd   Remark     header 2    columns Date = occurred_at ..., dropped Remark
@@ -124,7 +124,7 @@ class TableRead(NamedTuple):
 
 
 def list_left_out_rows(table: TableRead) -> list[str]:
-    """Return a description of each row that has texts but is not a game.
+    """Describe the rows with texts that are not games: all above the header as one, and at most `LISTED_MAX` others.
 
     >>> list_left_out_rows(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
     ['line 1 above the header', "line 9, 'Total'"]
@@ -372,12 +372,12 @@ def _read_refused_table(
         for problem in problems
     )
     layout = LAYOUTS[table_read.layout]
-    is_doubtful = (
+    are_columns_unreliable = (
         codes - _TOLERATED_CODES or any(map(is_result_name, table_read.unknown)) or not layout.has_players(header)
     )
     # if each player has a row, dates are needed to separate games
     are_games_separate = layout.is_row_whole or "occurred_at" not in placeholders
-    if options.checks_all and are_games_separate and not is_doubtful:
+    if options.checks_all and are_games_separate and not are_columns_unreliable:
         options = options._replace(fixed={**placeholders, **options.fixed}, on_columns=None)
         yield from _read_games(table, view, table_read, order, options)
     else:
@@ -464,8 +464,8 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
     required = REQUIRED_COLUMNS if "occurred_at" in known and "game_id" not in known else options.required
     implied = [*(["game_id"] if required == REQUIRED_COLUMNS else []), *([] if layout.is_usual else ["player"])]
     folded_names = {name.casefold() for name in renamed}
-    other_options = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in folded_names}
-    options = options._replace(renamed=renamed | other_options, required=required)
+    unused_renames = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in folded_names}
+    options = options._replace(renamed=renamed | unused_renames, required=required)
     header, problems = resolve_columns(names, options, layout.accepts, implied)
     row_number_column = _find_row_number_column(names, body, layout)
     return [None if column == row_number_column else ours for column, ours in enumerate(header)], problems
@@ -524,7 +524,7 @@ def _separate_headers_and_totals(
 
 
 def _is_total_row(row: list[str], date_column: int | None) -> bool:
-    """Tell whether a row is a total: its first word says so, and it has no date."""
+    """Tell whether a row is a total: its first word says so, and it has no date. Without a date column none is."""
     if date_column is None or not is_total(row):
         return False
     date = read_cell(row, date_column)
@@ -534,7 +534,7 @@ def _is_total_row(row: list[str], date_column: int | None) -> bool:
 def _separate_remarks(
     table: Table, body: Rows, header: Header, layout: Layout
 ) -> tuple[Rows, tuple[tuple[int, str], ...]]:
-    """Return the other rows, and (line, text) of remarks: rows with one or two filled cells but no player.
+    """Return the other rows, and (line, text) of remarks: rows with few filled cells and no player.
 
     If each player has a row, no row is a remark.
     """
@@ -554,12 +554,12 @@ def _separate_remarks(
 
 
 def _is_remark(filled: list[str]) -> bool:
-    """Tell whether no cell seems to contain a whole game, which happens if the delimiter is wrong."""
+    """Tell whether a row may be a remark. If a cell seems to contain a whole game, the delimiter is wrong."""
     return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_date_alone(text) for text in filled)
 
 
 def _names_player(row: list[str], header: Header) -> bool:
-    """Tell whether a row has a player. In a row without a date, only a number counts in the column of one player."""
+    """Tell whether a row has a player. Without a date, a player's own column counts only if it has a number."""
     for column, name in enumerate(header):
         if name and (text := read_cell(row, column)):
             if is_place(name) or name in SIDE_COLUMNS:
@@ -663,7 +663,10 @@ def _rewrite_columns(header: Header, layout: Layout) -> CsvColumns:
 
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:
-    """Return a row's cells by meaning, or a refusal. Times are in the usual form, and scores have decimal points."""
+    """Return a row's cells by meaning, or a refusal. Times are in the usual form.
+
+    If the delimiter shows that the table has decimal commas, its scores get decimal points.
+    """
     for column, name in enumerate(header) if table.cell_errors else ():
         if name is not None and (message := table.cell_errors.get((line - 1, column))):
             return Refused("bad-cell", f"{table.sheet}!{write_column_letters(column)}{line}: {message}")
@@ -680,6 +683,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
     if not table.doubtful:
         return cells
     doubtful = [name for column, name in enumerate(header) if (line - 1, column) in table.doubtful]
+    # texts of spreadsheets are not converted; only doubtful scores are refused
     converted = convert_commas({name: cells[name] for name in doubtful if name is not None and name in cells})
     return converted if isinstance(converted, Refused) else cells
 
