@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 class RebuildLock(NamedTuple):
-    """A held rebuild lock, with the connection that holds it; None if the lock does not need a connection."""
+    """A held rebuild lock. `connection` is the one that holds it, or None if the lock does not need a connection."""
 
     ledger: Ledger
     connection: Connection | None

@@ -16,7 +16,7 @@ LATEST_ROWS = 5
 
 
 def build_index_page(visit: Visit) -> Page:
-    """Return the home page: ladders by ruleset, latest lists and corrections.
+    """Return the home page: ladders by ruleset, leagues, latest lists and corrections.
 
     Raises the errors of `Snapshot.ladders`.
     """
