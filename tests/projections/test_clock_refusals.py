@@ -16,7 +16,7 @@ from clock_logs import (
 from ratings_ledger import Rejection, Unknown
 
 BAD_LOGS = [
-    ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
+    ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "in the order of the server's time"),
     ("5000 zoe heartbeat", "clock-player-unknown", "'zoe' is not playing"),
     ("5000 anna offered chess", "bad-value", "'chess' is not a choice"),
     ("5000 anna pause_asked\n5000 ben pause_answered maybe", "bad-value", "'maybe' is not an answer"),
