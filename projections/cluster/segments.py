@@ -1,8 +1,9 @@
-"""Encode and read sealed segments: each holds a range of the log in one object, and never changes.
+"""Encode and read segments: a sealed segment holds a range of the log in one object, and never changes.
 
     segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST, with the chain hash at LAST
 
-Games as first recorded (in a head segment: as they are now) are in parts of a few thousand games, ordered by cell and
+A head segment, `segment-head-DIGEST`, has the games that are not sealed and the new versions of sealed games. Games as
+first recorded (in a head segment: as they are now) are in parts of a few thousand games, ordered by cell and
 then by position, so that a task that needs some cells reads few other games. All other events are stored as records.
 Each segment numbers its players and cells from 0; the object `numbers-...` maps these numbers to the ledger's numbers.
 """
@@ -325,7 +326,8 @@ class Numbering:
 
 
 def number_head_segment(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
-    """Number the head segment, and return the bytes of its numbers object. All its players get new numbers.
+    """Number the head segment, and return the bytes of its numbers object. All its players get new numbers, also
+    those with numbers in earlier segments; readers match players by name.
 
     `earlier` are the numbers objects of the other segments.
     """

@@ -92,9 +92,12 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     """Build the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
-        problem = "has scores, a substitute, or a result without places"
-        message = f"{data['game_id']} {problem}, so its places alone cannot be changed"
-        raise BadArgument(message, "places")
+        obstacles = {"score": "scores", "replaces": "a substitute"}
+        obstacle = next(
+            (obstacles[name] for name in obstacles if any(name in seat for seat in participants)), "no places"
+        )
+        message = f"{data['game_id']} has {obstacle}, so its places alone cannot be changed"
+        raise BadArgument(f"{message}; to see the effect of a correction: ratings correct --dry-run", "places")
     if len(places) != len(participants):
         message = f"{data['game_id']} has {count(len(participants), 'participant')}, not {len(places)}"
         raise BadArgument(f"{message}; give each of them a place", "places")

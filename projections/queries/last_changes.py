@@ -132,7 +132,7 @@ def _find_last_clock_events(facts: Facts, changes: LastChanges) -> dict[int, int
     return last_events
 
 
-def _find_changes_by_row(facts: Facts, player_changes: dict[int, int], clocks: dict[int, int]) -> Column:
+def _find_changes_by_row(facts: Facts, player_changes: dict[int, int], clock_changes: dict[int, int]) -> Column:
     """Return the last event that changed each game, its clock or its players, by row; 0 for no event."""
     first_positions, live_positions = arrays.as_numpy(facts.first_position), arrays.as_numpy(facts.live_position)
     changes = np.where(first_positions == live_positions, 0, live_positions)
@@ -146,7 +146,7 @@ def _find_changes_by_row(facts: Facts, player_changes: dict[int, int], clocks: d
         )
         changes = np.maximum(changes, np.where(last_changes > first_positions, last_changes, 0))
     column: Column = arrays.as_column(changes)
-    for row, position in clocks.items():
+    for row, position in clock_changes.items():
         if position > facts.first_position[row]:
             column[row] = max(column[row], position)
     return column

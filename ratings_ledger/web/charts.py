@@ -559,7 +559,10 @@ def _draw_x_axis(layout: _Layout, frame: _Frame, labels: LabelSet) -> str:
 
 
 def _draw_vertical_lines(layout: _Layout, frame: _Frame, placed_lines: Sequence[tuple[Number, VerticalLine]]) -> str:
-    """Draw vertical lines, each with a label at its top if the label fits, else only with a title."""
+    """Draw vertical lines, each with a label at its top if the label fits, else only with a title.
+
+    Of too many lines, only every n-th is drawn.
+    """
     shapes, label_end = [], -1
     interval = ceil(len(placed_lines) / _VERTICAL_LINES_MAX) or 1
     drawn_lines = sorted(placed_lines, key=lambda pair: pair[0])[::interval]

@@ -326,8 +326,8 @@ def test_record_without_input_names_the_alternatives(stdin: str, db: str, rating
 
     assert result.exit_code == 1
     assert result.stderr == (
-        "bad-json: there is no event on standard input; name the PLAYERS, with --game and --game-id, or give an event as "
-        "JSON\n"
+        "bad-json: there is no event on standard input; name the PLAYERS, with --game and --game-id, or give an event "
+        "as JSON\n"
     )
 
 
