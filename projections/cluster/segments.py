@@ -3,8 +3,8 @@
     segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST, with the chain hash at LAST
 
 A head segment, `segment-head-DIGEST`, has the games that are not sealed and the new versions of sealed games. Games as
-first recorded (in a head segment: as they are now) are in parts of a few thousand games, ordered by cell and
-then by position, so that a task that needs some cells reads few other games. All other events are stored as records.
+first recorded (in a head segment: as they are now) are in parts of a few thousand games, ordered by cell and then by
+position, so that a task that needs some cells reads few other games. All other events are stored as records.
 Each segment numbers its players and cells from 0; the object `numbers-...` maps these numbers to the ledger's numbers.
 """
 

@@ -92,10 +92,8 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     """Build the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
-        obstacles = {"score": "scores", "replaces": "a substitute"}
-        obstacle = next(
-            (obstacles[name] for name in obstacles if any(name in seat for seat in participants)), "no places"
-        )
+        members = {name for seat in participants for name in seat}
+        obstacle = "scores" if "score" in members else "a substitute" if "replaces" in members else "no places"
         message = f"{data['game_id']} has {obstacle}, so its places alone cannot be changed"
         raise BadArgument(f"{message}; to see the effect of a correction: ratings correct --dry-run", "places")
     if len(places) != len(participants):

@@ -203,7 +203,8 @@ def test_profile_that_does_not_fit_is_named(one_db: str, ratings: Ratings, profi
     )
     message = (
         f"{other_table}:1: bad-profile: the profile {profile_path} does not fit this table; columns missing from the "
-        "table: 'Spieler', 'Bemerkung'; columns missing from the profile: 'Wer'\n"
+        "table: 'Spieler', 'Bemerkung'; columns missing from the profile: 'Wer'; to read the table anew, leave out "
+        "--profile\n"
     )
 
     for options in ((), ("--preview",)):

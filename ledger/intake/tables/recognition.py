@@ -148,8 +148,8 @@ def describe_replaced_column(column: str, texts: Collection[str], ours: str, val
     return f"{ours}={value} replaces column {column} ({', '.join(map(csv_item, [*texts][:LISTED_MAX]))}{more})"
 
 
-# the header is among the first HEADER_ROWS rows, and has at least KNOWN_MIN columns; so many must be known, too, unless a
-# column has the dates
+# the header is among the first HEADER_ROWS rows, and has at least KNOWN_MIN columns, of which one may be unknown if
+# another has the dates
 HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # a row with more filled cells is not a remark
 NUMBERED = "games have no number of their own; they are numbered by day"
@@ -475,8 +475,8 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
 def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
     """Return the reason for each column that is left out, by its name.
 
-    E-mail addresses, remarks and rounds are left out. If another column has the date of the game, so are the time when a
-    form was filled in, and a day of play (Spieltag), which is the number of a round.
+    E-mail addresses, remarks and rounds are left out. If another column has the date of the game, so are the time when
+    a form was filled in, and a day of play (Spieltag), which is the number of a round.
     """
     meanings = {name: _find_meaning(name, options) for name in names if name}
     reasons = {
@@ -614,8 +614,8 @@ def _find_profile_problems(names: list[str], unknown: Sequence[str], options: Ta
     missing = [name for name in options.columns if name.casefold() not in present]
     differences = (("columns missing from the table:", missing), ("columns missing from the profile:", unknown))
     parts = [f"{title} {', '.join(map(quote, columns))}" for title, columns in differences if columns]
-    message = f"the profile {options.profile} does not fit this table; {'; '.join(parts)}; to read the table anew, leave out --profile"
-    return [Refused("bad-profile", message)] if parts else []
+    message = f"the profile {options.profile} does not fit this table; {'; '.join(parts)}"
+    return [Refused("bad-profile", f"{message}; to read the table anew, leave out --profile")] if parts else []
 
 
 def find_team_columns(names: Sequence[str], header: Header, options: TableOptions) -> frozenset[str]:
