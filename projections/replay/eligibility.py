@@ -26,7 +26,6 @@ from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX, R
 from ratings_ledger.projections.facts.columns import (
     ABORTED,
     NONE,
-    SAME,
     TOO_LARGE,
     UNRATED,
     Cell,
@@ -460,7 +459,8 @@ def select_games(
         int(facts.renamed),
         array("q", since),
         array("h", version_since),
-        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]),
+        # a game of a league without a start is not eligible, so its instant may be before all versions
+        array("q", [starts.get(cell.league, since[0]) for cell in facts.cells]),
         int(is_frozen),
         cell_mask,
         len(facts.cells),
