@@ -163,14 +163,14 @@ _interrupted = False
 
 
 def set_under_way(value: bool) -> bool:
-    """Set whether a command is under way, which an interrupt must not end at once; return the previous value."""
+    """Set whether a command is under way, which an interrupt must not cut short; return the previous value."""
     global _under_way
     previous, _under_way = _under_way, value
     return previous
 
 
 def is_under_way() -> bool:
-    """Tell whether a command is under way, which an interrupt must not end at once."""
+    """Tell whether a command is under way, which an interrupt must not cut short."""
     return _under_way
 
 

@@ -12,7 +12,7 @@ that is not from 1 to 10^12.
 
 from math import sqrt
 
-# larger whole numbers may not be doubles
+# not every larger whole number is a double
 WHOLE_MAX = 2**53
 _LN2_HIGH = 6.93147180369123816490e-01  # its last bits are zero, so multiples below 2^21 are exact
 _LN2_LOW = 1.90821492927058770002e-10

@@ -178,7 +178,7 @@ def import_(  # the parameters are the options of the command
 
 
 def _was_imported(context: WriteContext, file: str) -> bool:
-    """Tell whether an earlier import read this file, so that it has already printed the advice about profiles."""
+    """Tell whether an earlier import read this file. That import has already printed the advice about profiles."""
     with context.ledger.reading() as connection:
         return len(read_batches(connection, make_batch_name(file))) > 1
 

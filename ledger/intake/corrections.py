@@ -1,4 +1,4 @@
-"""Build corrections of recorded games from a table, a new order of players or data, and voids of many games.
+"""Build corrections of recorded games (from a table, new places or scores, or edited data) and voids of many games.
 
 A game keeps the members that a correction does not mention, and its players keep their recorded ids.
 """
@@ -238,10 +238,10 @@ def _merge_members(
 def join_sides(
     game: RevisedGame, cells: Sequence[str], people: Identities, syntax: CellSyntax
 ) -> tuple[str, list[str]] | None:
-    """Join the typed players of a game of teams to sides; return the separator of partners, and a cell for each side.
+    """Group the typed players of a team game into sides; return the separator of partners, and a cell for each side.
 
-    Players in separate cells are joined to the recorded teams. Returns None if the recorded teams can stay, because
-    each cell contains whole teams.
+    Players in separate cells are grouped by their recorded teams. Returns None if the game has no recorded teams, or if
+    they can stay because each cell contains whole teams.
 
     >>> participants = [{"player": name, "place": 1 + 2 * (number > 1), "team": number // 2}
     ...                 for number, name in enumerate(("anna", "ben", "cleo", "dora"))]
@@ -287,8 +287,9 @@ def add_scores(
 ) -> tuple[str, ...]:
     """Add the parts of a score such as 3:2 to the cells of players; return the cells.
 
-    Without `players`, use the players of the game in the order of their places. Raises `Refused` (score-missing) unless
-    the score has one number for each cell; `BadArgument` for a game of a kind other than placing.
+    Without `players`, use the players of the game in the order of their places. Raises `Refused` (score-missing) if
+    the score does not have one number for each cell, or if a cell has a score; `BadArgument` for a game of a kind other
+    than placing.
     """
     _refuse_other_kind(game)
     cells = [*players]

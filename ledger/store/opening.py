@@ -62,8 +62,8 @@ class Ledger:
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
         """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
-        For `role` see `translate_errors`. With `checks_catalogue`, raises `StoreDamaged` for an unexpected object. With
-        `appends`, the caller takes the append lock by a function of the dialect that makes this check instead.
+        For `role` see `translate_errors`. With `checks_catalogue`, raises the errors of `Dialect.refuse_unexpected`;
+        with `appends`, the dialect's function by which the caller takes the append lock makes this check instead.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)

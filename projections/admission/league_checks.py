@@ -89,7 +89,7 @@ class LeagueNotes:
         self._unlabelled_games: dict[str, str] = {}
 
     def add_league_event(self, type_name: str, league: str) -> None:
-        """Record that a league was created or joined."""
+        """Note that a proposed event creates or joins a league."""
         if type_name == "league.created":
             self._created_leagues.add(league)
         elif type_name == "league.joined":
@@ -108,7 +108,7 @@ class LeagueNotes:
         data: Mapping[str, Any],
         requirement: ActivityRequirement | None,
     ) -> None:
-        """Record a game, with the activity requirement that the players of its league must meet, if any."""
+        """Note a proposed game, with the activity requirement that the players of its league must meet, if any."""
         league, game_id = data.get("league"), data["game_id"]
         if league is None:
             if (scheduled_league := self.load_scheduled_games(connection, until).get(game_id)) is not None:
@@ -137,7 +137,7 @@ class LeagueNotes:
 
     @property
     def has_games(self) -> bool:
-        """Tell whether games were recorded whose players must be active."""
+        """Tell whether any proposed game has players who must be active."""
         return bool(self._games)
 
     def describe_inactive_players(self, connection: Connection) -> list[str]:

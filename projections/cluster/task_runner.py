@@ -95,7 +95,7 @@ class _TaskQueue:
         self._waiting, self._suspects = list[Task](), list[Task]()
         # the start of each running task by its handle, and the messages of failed tries
         self._started_at, self._failures = dict[Any, float](), dict[Task, list[str]]()
-        # times are in seconds, and advance only while no task ends
+        # `_now` is in seconds, and advances only on turns on which no task ends
         self._retried, self._longest_seconds, self._now, self._workerless_seconds = 0, 0.0, 0.0, 0.0
         self.running = dict[Any, Task]()
         self.done, self.given_up = set[Task](), list[Task]()

@@ -145,7 +145,7 @@ class Cache:
     # -- reading
 
     def _read_column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
-        """Return the first `items` numbers of a column, which must be within limits.
+        """Return the first `items` numbers of a column; when read, they must be from limits[0] to below limits[1].
 
         Raises `ValueError` if the column is shorter.
         """

@@ -37,7 +37,7 @@ from ratings_ledger.projections.rulesets.versions import Version, newest
 class ExplainedTerm(Result):
     """One term of a change or of a list's computation; `amount` is None for a term without a number.
 
-    `values` has the numbers of the computation by name, for sentences; `detail` is a text with the same numbers.
+    `values` has the numbers of the computation by name, for sentences of the caller; `detail` is a text with them.
     """
 
     term: str

@@ -157,7 +157,7 @@ def _explain_on_ladders(survey: Survey, game_id: str, row: int, only_ladder: str
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry(Result):
-    """An event about a game: its author, time and reason, and the result of the game after it."""
+    """An event about a game: its author, time and reason, and the game's result once the event applies."""
 
     position: int
     type: str
@@ -171,7 +171,8 @@ class TimelineEntry(Result):
 class GameTimeline(Answer):
     """A game's current state, its events (`story`), and the explanation of its effect on each of its `ladders`.
 
-    `data` is the game as recorded or last corrected. `last` is the last event that the answer depends on.
+    `data` is the game as recorded or last corrected, with its players' current ids. `last` is the last event that the
+    answer depends on.
     """
 
     game_id: str

@@ -114,8 +114,8 @@ class PeriodState(Result):
 class Standings(LadderAnswer, RowSequence[Standing]):
     """The standings of a ladder.
 
-    `rows` has the requested rows, and `ranking` has all rows. `open` is True, with a `remark`, while the period of a
-    list is running. `period` describes the ladder's rating periods.
+    `rows` has the requested rows, and `ranking` has all rows. `open` is True until the period of a list is over; the
+    `remark` says so or, for a `published` list, who published it. `period` describes the ladder's rating periods.
     """
 
     ranking: Ranking = field(metadata=AS_DIGEST, repr=False, hash=False)
@@ -205,7 +205,7 @@ def build_period_state(progress: PeriodProgress | None) -> PeriodState | Absent:
 
 
 def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the first `limit` rows (0: all) of `players`, given by current id; without `players`, of all."""
+    """Return the first `limit` rows (None or 0: all) of `players`, given by current id; of all if there are none."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 

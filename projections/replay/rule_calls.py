@@ -249,7 +249,7 @@ class PeriodResults(NamedTuple):
     """The results of a rating period, in the form that a rule reads.
 
     before:  by state column, the states of all players at the start of the period
-    offsets: the results of player p are offsets[p] to offsets[p + 1] in each row of `rows`
+    offsets: the results of player p have the indices offsets[p] to offsets[p + 1] - 1 in each column of `rows`
     rows:    the opponents, the games, the rule's columns for the player, and its columns for the opponent
     """
 

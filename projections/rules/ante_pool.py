@@ -65,7 +65,7 @@ class AntePoolParams(Params):
 def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
     """Return the problem with the parameters, or None. This includes a pot that could overflow a signed 64-bit integer.
 
-    No other product in `score` is larger than the pot.
+    If the pot does not overflow, no other product in `score` does.
     """
     if reason := refuse_percentages("params.shares", params.shares):
         return reason

@@ -102,7 +102,7 @@ class _FormerContract(ModuleType):
     """The contract under its former name, with a deprecation warning."""
 
     def __getattr__(self, name: str) -> object:
-        """Return a name of the contract."""
+        """Return a member of the contract by name."""
         member = getattr(import_module("ratings_ledger.projections.contract"), name)
         if not name.startswith("_"):
             message = f"{FORMER_CONTRACT} is now called {CONTRACT}: from {CONTRACT} import {name}"

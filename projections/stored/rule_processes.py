@@ -89,7 +89,7 @@ def _build_by_name(ladders: Ladders, name: str) -> BuiltLadder | LadderFailure:
 def isolate(
     ladders: Ladders, requested: Collection[str], stored: Collection[str], build: Build, seconds: float
 ) -> Callable[[str], Generator[BuiltLadder | LadderFailure]]:
-    """Return a function that builds the requested ladders of a ruleset (default: all) in separate processes."""
+    """Return a function that builds a ruleset's requested ladders (all if none is requested) in separate processes."""
     return lambda ruleset_id: _compute_isolated(ladders, ruleset_id, requested, stored, build, seconds)
 
 

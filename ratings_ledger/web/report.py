@@ -125,7 +125,7 @@ class ReportedGame(NamedTuple):
 
 
 class PublishedEntry(NamedTuple):
-    """The player's row on a published list; None if they were not on it."""
+    """A published list with the player's row on it; `row` is None if they were not on the list."""
 
     publication: PublicationRow
     row: Standing | None
@@ -270,8 +270,8 @@ def _describe_absence(later: Visit, standings: Standings, player: str, ids: Sequ
 def _build_statement(side: ReportSide, first: ReportSide, start: Fraction) -> Statement | None:
     """Return the statement of a side's games.
 
-    Return None if the player is not on this side, or has no games on the list. With running points, also return None
-    for the later side, which the causes explain.
+    Return None if the player is not on this side. With running points, also return None for the later side, which the
+    causes explain; without them, also if there are no changes.
     """
     if side.profile is None or (side is not first if side.profile.running else not side.changes):
         return None
@@ -422,7 +422,7 @@ def _load_rulesets(sides: Sequence[ReportSide]) -> list[RulesetState]:
 
 
 def _draw_chart(sides: Sequence[ReportSide], player_name: str, game_link: Callable[[str], str]) -> str:
-    """Return a chart of the points by date with a line per side, or an empty string if there are no games."""
+    """Return a chart of the points by date, with a line for each distinct course; empty if there are no changes."""
     distinct = {side.changes: side for side in sides if side.changes}
     if not distinct:
         return ""

@@ -1,4 +1,4 @@
-"""Map addresses to pages: the routes as path patterns, and the complete list of pages of a site."""
+"""Map addresses to pages: the routes as path patterns, and the pages of a site other than those of single games."""
 
 import re
 from bisect import bisect_right
@@ -196,7 +196,10 @@ class PageTask(NamedTuple):
 
 
 def iterate_pages(visit: Visit) -> Iterator[PageTask]:
-    """Yield all pages at the visit's coordinates, except those of games."""
+    """Yield the pages of a site at the visit's coordinates, except `/games/ID`.
+
+    Clocks of games are included. Pages that answer query parameters are not part of a site.
+    """
     yield PageTask(INDEX, visit.ladders.at.known_at, partial(build_index_page, visit))
     for ladder in (row.ladder for row in visit.ladders.rows):
         # without a basis, because the current time decides whether a ladder's period is still open
@@ -221,8 +224,8 @@ def _list_player_pages(visit: Visit) -> Iterator[PageTask]:
         ladder: view.last_positions(ladder, [row.player for row in rows])
         for ladder, rows in visit.rows_by_ladder.items()
     }
-    # a list closes and pays its gold at a time, without an event
     person_positions = view.last_positions_of_people()
+    # the passing of time, without an event, closes a list and pays its gold
     closed_count = sum(row.state == "closed" for row in view.lists().rows)
     for player, rows in visit.rows_by_player.items():
         ranks = [(row.ladder, positions[row.ladder][player], row.rank) for row in rows]

@@ -14,7 +14,7 @@ from ratings_ledger.web.visits import Visit
 
 @dataclass(frozen=True, slots=True)
 class LastRun(Result):
-    """The last run of a job: its result (`done`, `failed` or `lost`), its end, and the position that it reached."""
+    """The last ended run of a job: the result (`done`, `failed` or `lost`), the end, and the position reached."""
 
     result: str | None
     finished: str | None
@@ -40,7 +40,7 @@ class LogState(Result):
 
 
 def build_status_page(visit: Visit) -> Page:
-    """Return the status page. Raises `BadArgument` if coordinates are given, `StoreDamaged`."""
+    """Return the status page. Raises `StoreDamaged`, and `BadArgument` if coordinates are given."""
     if visit.query:
         raise BadArgument("the status page takes no coordinates; leave out everything after the `?`")
     status = visit.ledger.status()

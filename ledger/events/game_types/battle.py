@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.fields import Label
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, check_seats, list_participants, seat_values
 from ratings_ledger.ledger.rejections import Refused, count, quote
 
-# the totals of both sides are columns too, because a rule's ladder may not include every player
+# the totals of both sides are columns too, because a ladder can leave out some of the players
 COLUMNS = {
     "side": "0 or 1: the sides in the order of their names",
     "units": "the units that the player commanded; 1 if not stated",
