@@ -236,7 +236,7 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
 
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
-    """Return a sentence that the period of a list has not begun, is running or was running at `as_of`, else None."""
+    """Return a sentence about the period of a list that is not over, now or at `as_of`; None for other lists."""
     period = find_period(ladders.versions(ladder)[0].ruleset, ladder)
     if period is None:
         return None
@@ -245,6 +245,8 @@ def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
         return "The period of this list has not begun."
     if now <= period.end:
         return "The period of this list is still running."
+    if ladders.as_of is not None and ladders.as_of < period.start:
+        return "The period of this list had not begun then."
     return "The period of this list was still running then." if is_running(period, now, ladders.as_of) else None
 
 
@@ -430,7 +432,7 @@ class OverviewRow(Standing):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Standings):
-    """Standings with the changes since an instant, which is None on a ladder without games.
+    """Standings with the changes since an instant. By default, `since` is None on a ladder without games.
 
     `players` counts all rows that match the filter; `rows` can be a page of these rows.
     """

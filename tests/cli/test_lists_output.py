@@ -152,6 +152,19 @@ def test_month_standings_state_the_period(
     assert [line for line in lines if "period of this list" in line] == ([note] if note else [])
 
 
+@pytest.mark.parametrize(
+    ("as_of", "note"),
+    [
+        ("2010-02-27", "The period of this list had not begun then."),
+        ("2010-03-15", "The period of this list was still running then."),
+    ],
+)
+def test_past_standings_state_the_period_then(as_of: str, note: str, db: str, ratings: Ratings) -> None:
+    """The standings of a month that is over say whether its period had begun at a past `--as-of`."""
+    lines = ratings("standings", MARCH, "--as-of", as_of, db=db).stdout.splitlines()
+    assert [line for line in lines if "period of this list" in line] == [note]
+
+
 @pytest.mark.parametrize("ladder", ["catan-monthly/7/basic/2999-12", "catan-annual/9/new/9999", "catan-open/x/2999-01"])
 def test_future_period_has_not_begun(ladder: str, db: str, ratings: Ratings) -> None:
     """The standings of a future period are empty and say that it has not begun."""
