@@ -42,7 +42,7 @@ INT_LIMIT = 2**63  # the smallest absolute value that a column of integers canno
 
 
 class Column(NamedTuple):
-    """A column: its values, with None for missing ones, and their type hint."""
+    """A column: its values, with None for missing ones, and their type hint, or a dict by key for structs of texts."""
 
     name: str
     values: Sequence[Any]

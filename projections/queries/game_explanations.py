@@ -130,8 +130,8 @@ def explain_game(
 
     Args:
         row: the game's row in the facts.
-        before: the players' states before the game; by default, they are replayed.
-        connection: without it, the other games of the rating period get no ids, and sets and forfeits are left out.
+        before: the players' states before the game; by default, those of `Ladders.state_before`.
+        connection: without it, the terms of a rating period name no games, and sets and forfeits are left out.
 
     Raises the errors of `Ladders.trace`.
     """

@@ -124,7 +124,8 @@ def _build_timeline(
 def _use_current_ids(identities: Identities, data: dict[str, Any]) -> dict[str, Any]:
     """Return a revision of a game with its players' current ids, unless two of the players have become one person.
 
-    Two players can become one person only in a superseded revision, because no player takes part in a live game twice.
+    Two players can become one person only in a superseded revision or a voided game, because no player takes part in a
+    live game twice.
     """
     current_data = identities.use_current_ids(data)
     players = {participant["player"] for participant in current_data["participants"]}

@@ -61,7 +61,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
     Args:
         person: the number of the person's current id.
         step: the step.
-        game: the game of the step; for a step without a game, a record without seats.
+        game: the entry of the step from `load_games`.
         scale: the units of a point.
         event: the live event of the game, or the event of a step without a game, such as an adjustment.
     """
@@ -178,7 +178,7 @@ class Change(Result):
 
     An adjustment has a `reason` and no game. A change without a game or adjustment has a `cause`, which its `reason`
     describes: a `season` that began, a `period` that closed, or a `version` that took effect. Its position and time are
-    those of the season's first game, of the player's last game in the period, or of the version.
+    those of the player's first game in the season or last game in the period, or of the version.
 
     state:       the player's numbers after the change, as decimals, if the rule keeps several
     state_exact: the same numbers exactly

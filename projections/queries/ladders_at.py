@@ -80,7 +80,7 @@ class Ladders:
         self.decoded_at = facts.position
 
     def follow(self, earlier: Ladders) -> None:
-        """Continue the traces of the ladders at an earlier position of the log where this is possible."""
+        """Take over the traces of ladders at an earlier position that can be continued, and continue them on demand."""
         self._earlier = earlier._earlier | {
             ladder: EarlierTrace(trace, read_trace_inputs(earlier.facts, ladder, versions), versions)
             for ladder, trace in [*earlier._traces.items()]

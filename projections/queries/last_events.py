@@ -229,7 +229,8 @@ def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
 def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
     """Return a position from which an id, given by its number, is known, for a player without games on a ladder.
 
-    It is the first event with the id or, if the id is only in superseded revisions, the first event to supersede one.
+    It is the earliest position of an account, an adjustment, a seed or a game with the id, or of an event that
+    superseded a revision with the id.
     """
     recorded = facts.recorded
     positions = [account.position for account in recorded.accounts if account.player == number]
@@ -470,9 +471,9 @@ def _find_earlier_season_change(
 
 
 def _find_ranking_position(facts: Facts, stream: Stream) -> int:
-    """Return the position of the first game in the last run of games that one version scored; 0 with only one version.
+    """Return the position of the first game in the last run of games that one version scored.
 
-    From that game on, this version ranks the ladder.
+    From that game on, this version ranks the ladder. Return 0 without games or with only one version.
     """
     if len(stream.versions) == 1 or not len(stream.rows):
         return 0

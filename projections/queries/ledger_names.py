@@ -48,8 +48,8 @@ def suggest_name(facts: Facts, player: str | None, game: str | None) -> str:
 def list_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
     """Return the names in the facts: `players`, `ladders`, `ids` of games, `rulesets`, `versions`, and labels of games.
 
-    Players are in the order of appearance, game ids in the given order, and versions in the order of the log. All other
-    names are sorted.
+    Players are in the order of appearance, game ids in the given order, and versions by ruleset. All other names are
+    sorted.
     """
     rulesets = [version.ruleset for versions in facts.rulesets.values() for version in versions]
     names = {
@@ -158,11 +158,11 @@ def drop_label(labels: Labels, index: int) -> Labels:
 
 
 def suggest_ladder(facts: Facts, ladder: str) -> str | None:
-    """Return a hint with the label that was probably meant, if a ladder never had a game; None without such a label."""
+    """Return a hint with the label that was probably meant, if a ladder has no games; None without such a label."""
     name = parse_name(ladder)
     versions = facts.rulesets.get(name.ruleset_id, [])
     if not versions or (typo := find_typo(name, versions, find_played_labels(facts, versions))) is None:
         return None
     index, similar_label = typo
     part = versions[0].ruleset.partition.by[index]
-    return f"{short_name(ladder)} never had a game; did you mean the {part} {similar_label}?"
+    return f"{short_name(ladder)} has no games; did you mean the {part} {similar_label}?"

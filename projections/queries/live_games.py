@@ -23,7 +23,10 @@ VOID_OR_REINSTATEMENT = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the game of each step; for a step without one (an adjustment), a `GameRecord` without participants."""
+    """Return the game of each step; for an adjustment or a version, a `GameRecord` without participants.
+
+    The step of a new season has the player's first game in the season, and that of a rating period their last in it.
+    """
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games)

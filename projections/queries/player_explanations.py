@@ -32,7 +32,8 @@ from ratings_ledger.projections.rulesets.versions import assumptions_among, newe
 class PlayedGame(Result):
     """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if the game does not count.
 
-    `local` is the time in the zone of the explanation. `game` and `cause` are the same as in `Change`.
+    `why_not` is the reason if the game does not count, or if the list does not sum its `change`. `local` is the time in
+    the zone of the explanation. `game` and `cause` are the same as in `Change`.
     """
 
     game_id: str | None
@@ -70,7 +71,8 @@ class PlayerExplanation(Answer):
 class PlayerEntry(NamedTuple):
     """A game or an adjustment of a player: its time, the position of its event, and its change in points.
 
-    `why_not` is the reason if a game does not count. Another change of points has a `cause`, a key of `CAUSES`.
+    `why_not` is the reason if a game does not count, or if the list does not sum its change. Another change of points
+    has a `cause`, a key of `CAUSES`.
     """
 
     occurred_at: int

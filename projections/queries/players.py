@@ -365,7 +365,11 @@ def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGa
         side_of = dict(zip(reversed(game.persons), reversed(game.sides), strict=True))
         place = place_of[person]
         participants = ((number, stream.persons[number]) for number in players)
-        opponents = [(number, place_of[seat]) for number, seat in participants if side_of[seat] != side_of[person]]
+        opponents = [
+            (number, place_of[participant])
+            for number, participant in participants
+            if side_of[participant] != side_of[person]
+        ]
         # count sides, not seats: a seat that changed hands counts once, and so do partners
         seats = zip(game.places, game.replaced, game.sides, strict=True)
         winning_sides = {side for seat_place, replaced, side in seats if seat_place == 1 and not replaced}

@@ -1,4 +1,4 @@
-"""Load published lists: an overview of all lists, and the rows of one list as published."""
+"""Load published lists: a row about each list, and the rows of one list as published."""
 
 from __future__ import annotations
 

@@ -200,8 +200,8 @@ END_OF: dict[Unit, Callable[[date, str], int]] = {
 def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) -> tuple[Unit, list[int]]:
     """Return the unit (day, month or year) and the ends of all periods of that unit in which a ladder changed.
 
-    The unit is the shortest with at most `ends_max` ends. An annual list has no games, so it gets the ends of its
-    months.
+    The unit is the shortest with at most `ends_max` ends, else the year. An annual list has no games, so it gets the
+    ends of its months.
     """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:

@@ -270,7 +270,7 @@ def to_plain_data(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Result):
-    """An answer with the ledger's time format, `times`. Subclasses add the coordinates, `at`."""
+    """An answer with the ledger's time format, `times`. An answer at coordinates states them in `at`."""
 
     times: TimeFormat = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
 

@@ -34,7 +34,8 @@ from ratings_ledger.projections.rulesets.versions import Version, assumptions_of
 class RulesetRow(Result):
     """A published version, the number of its assumed values, and the position and author of its event.
 
-    `in_force` is yes or no. `withdrawn` is the position of the event that withdraws the version, or None.
+    `effective_from` is a day, or `only by --rules` for a version without one. `in_force` is yes or no. `withdrawn` is
+    the position of the event that withdraws the version, or None.
     """
 
     version: str
@@ -95,12 +96,13 @@ class ScoringDays(Result):
 
 @dataclass(frozen=True, slots=True)
 class RulesetState(Answer):
-    """A version of a ruleset, with all versions of the ruleset and the days on which each scores.
+    """A version of a ruleset, with the ruleset's live versions and the days on which each scores.
 
-    `ruleset` is the version itself, published at `position` by `by`. `version_note` says what happens to points and
-    ranks when the version changes, or why the version cannot be used here. `in_words` has paragraphs that describe the
-    rule. `earlier` is the version published before this one. `withdrawn` says at which position the version was
-    withdrawn and at which it can still be used; it is empty for a live version.
+    `never_in_force` has the versions that never score, including withdrawn ones. `ruleset` is the version itself,
+    published at `position` by `by`. `version_note` says what happens to points and ranks when the version changes, or
+    why the version cannot be used here. `in_words` has paragraphs that describe the rule. `earlier` is the last live
+    version published before this one. `withdrawn` says at which position the version was withdrawn and at which it can
+    still be used; it is empty for a live version.
     """
 
     data: dict[str, Any] = field(metadata=INLINE)
@@ -248,6 +250,8 @@ def load_rulesets(connection: Connection, until: int) -> AllRulesets:
 
 def load_ruleset_state(connection: Connection, name: str, until: int, times: TimeFormat) -> RulesetState:
     """Return a version given as ID@VERSION, or the newest usable version of a ruleset given as ID.
+
+    If the ruleset has no usable version, return its last live version or, without one, the last version.
 
     Raises `BadArgument` for an unknown name.
     """

@@ -389,8 +389,10 @@ class SnapshotReader:
         if not lists:
             # raises a clearer error if the ladder does not exist
             find_versions(self._load_ladders(connection, position, lazily=True).facts, ladder)
+            if published_at is not None:
+                problem = f"no list of {short_name(ladder)} was published at position {published_at}"
+                raise Unknown("list-unknown", f"{problem}; see: ratings lists --format json")
             suffix = "" if instant is None else f" as of {times.format_second(instant)}"
-            suffix = suffix if published_at is None else f" at position {published_at}"
             message = f"no list of {short_name(ladder)}{suffix} is published; see: ratings publish --help"
             raise Unknown("list-unknown", message)
         return select_newest_list(lists)

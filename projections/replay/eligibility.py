@@ -550,7 +550,7 @@ def _build_cell_mask(facts: Facts, versions: Sequence[Version], is_on_ladder: Ca
 def _list_account_changes(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
     """Return the account changes of all persons: bounds by person, then the time and the tier code of each change.
 
-    The columns are empty if no version leaves out a tier, because then the loop does not read them.
+    Without a version that leaves out a tier, the bounds are only [0], because then the loop reads no changes.
     """
     first, since, code = array("q", [0]), array("q"), array("q")
     if not any(version.ruleset.scope.exclude_accounts for version in versions):
@@ -731,7 +731,7 @@ def select_slots(
     seat_mask:      by version and kind of seat (see `number_seat_kind`), whether the participants count
     tier_mask:      by version and account tier, whether the participants count
     tier_from:      by person, the bounds of their account changes in `tier_since` and `tier_code`, which are sorted by
-                    time; empty if all tiers count
+                    time; only [0] if all tiers count
     """
     games = 0
     slots = 0

@@ -89,6 +89,8 @@ def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
     pattern = "/".join(
         [ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(member, member.upper()) for member in members)]
     )
+    if name.values and not members:
+        return f"{ruleset.id} has only one ladder, which is named {pattern}"
     if len(name.values) != len(members) or not all(name.values):
         return f"the ladders of {ruleset.id} are named {pattern}" + (
             f", where PLAYERS is one of {', '.join(bands)}" if bands else ""

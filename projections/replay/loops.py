@@ -200,7 +200,7 @@ COUNT_COLUMNS = (_count_one, _count_one, _count_two, _count_three, _count_four, 
 
 
 def bring_forward(n: int, first_slot: int, states: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
-    """Leave the states of n players unchanged, because rules of contract 1 change nothing between games."""
+    """Leave the states of n players unchanged, for rules that change nothing between games."""
     return 0, 0
 
 
