@@ -150,9 +150,9 @@ def correct(  # long, because each option is a parameter
         elif players or labels or new_time or has_result:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **labels, **new_time}.items() if value != ""}
-            values = {**labels, "at": at, "zone": zone, "expect": expect, "score": score, "sets": sets}
-            values["reason"] = reason
-            words = [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
+            given = {"at": at, "zone": zone, "expect": expect, "score": score, "sets": sets, "reason": reason}
+            values = labels | {name: value for name, value in given.items() if value is not None}
+            words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
             _refuse_split_teams(game, players, people, syntax, words)
             scores = score if sets is None else count_sets(sets, score)
             cells = players if scores is None else add_scores(game, players, people, score=scores, syntax=syntax)

@@ -19,16 +19,17 @@ def print_waiting(period: PeriodState, at: Coordinates, times: TimeFormat, comma
         render.print_hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
         return
     message = f"Not scored yet: {games} in open rating periods, the first of which ends {end}."
-    render.print_hanging(f"{message} {_describe_command('them', period.closes_at, at, times, command)}", 2)
+    description = _describe_command("them", period.closes_at, at=at, times=times, command=command)
+    render.print_hanging(f"{message} {description}", 2)
 
 
 def print_open_period(period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> None:
     """Print the end of the open period of a game, and the command that scores the game as if the period were closed."""
-    description = _describe_command("the game", period_end, at, times, command)
+    description = _describe_command("the game", period_end, at=at, times=times, command=command)
     render.print_hanging(f"The period ends {times.format_with_zone(period_end)}. {description}", 2)
 
 
-def _describe_command(games: str, period_end: datetime, at: Coordinates, times: TimeFormat, command: str) -> str:
+def _describe_command(games: str, period_end: datetime, *, at: Coordinates, times: TimeFormat, command: str) -> str:
     """Describe the command that scores `games`, such as "them"; `period_end` is the last instant of their period."""
     if at.as_of is None and period_end < to_datetime(clock.now()):
         day = format_end(to_microseconds(period_end), times.zone)

@@ -238,10 +238,12 @@ def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, 
             remedy = "if it came from standard output or an older version, pass its end with --head POSITION:CHAINHASH"
             raise Refused("end-missing", f"{message}; {remedy}; or restore the readable events with --incomplete")
     elif end.since != _to_chain_head(before):
-        message = f"the file continues {end.since}, but the files before it end at {_to_chain_head(before)}"
-        if not before.position:
-            message = f"the file continues {end.since}: it is an increment; name the files that it continues before it"
-        raise Refused("restore-mismatch", message, line)
+        problem = (
+            f", but the files before it end at {_to_chain_head(before)}"
+            if before.position
+            else ": it is an increment; name the files that it continues before it"
+        )
+        raise Refused("restore-mismatch", f"the file continues {end.since}{problem}", line)
     else:
         message = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"
         if end.head != head and not backup.incomplete:

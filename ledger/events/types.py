@@ -424,8 +424,8 @@ def _explain_unknown_member(problem: Refused, kind: str) -> Refused:
     member = path.rpartition(".")[2]
     is_of_participant = path.startswith("participants.")
     if (is_of_participant or path == member) and member in _list_member_names(GAME_TYPES[kind].model):
-        owner, other = ("the game", "a participant") if is_of_participant else ("a participant", "the game")
-        return Refused(problem.code, f"{path}: this is a member of {owner}, not of {other}; move it there")
+        owner, holder = ("the game", "a participant") if is_of_participant else ("a participant", "the game")
+        return Refused(problem.code, f"{path}: this is a member of {owner}, not of {holder}; move it there")
     other_kinds = [name for name in GAME_TYPES if member in _list_member_names(GAME_TYPES[name].model)]
     if not other_kinds:
         return Refused(problem.code, f"{problem.message}; free text goes into extra")

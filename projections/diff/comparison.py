@@ -222,7 +222,7 @@ def compare_states(
         if (earlier := old_by_new_id.get(player)) != (later := new_points.get(player))
     ]
     effects = [
-        _build_effect(effect_type, ladder, player, earlier, later)
+        _build_effect(effect_type, ladder, player, old=earlier, new=later)
         for player, earlier, later in differing
         if ranks or earlier is None or later is None or earlier[:2] != later[:2]
     ]
@@ -316,7 +316,7 @@ def _count_inversions(numbers: Any) -> int:
 
 
 def _build_effect(
-    effect_type: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None
+    effect_type: type[E], ladder: str, player: str, *, old: RankedPoints | None, new: RankedPoints | None
 ) -> E:
     rank, gold = (old and old.rank, new and new.rank), (old and old.gold, new and new.gold)
     if old is None or new is None:

@@ -115,7 +115,7 @@ def compare_published_list(
         for player in dict.fromkeys([*published_points, *current_points])
     ]
     previous = _find_previous(connection, known_at, published)
-    rows = _complete_rows(loader, rows, published_state, previous, published_points)
+    rows = _extend_rows(loader, rows, published_state, previous, published_points)
     position = find_last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
         ladder=published.ladder,
@@ -163,7 +163,7 @@ def _find_previous(connection: Connection, known_at: int, published: PublishedLi
     return earlier[-1] if earlier else None
 
 
-def _complete_rows(
+def _extend_rows(
     loader: SideLoader,
     rows: Sequence[PublishedRowDiff],
     state: RankedState,
@@ -182,9 +182,9 @@ def _complete_rows(
         previous_points = rekey_by_current_id(
             earlier_state.index_points(), points, earlier_state.facts, loader.latest_facts
         )
-    return [_complete_row(row, games_by_id.get(row.player), previous_points.get(row.player)) for row in rows]
+    return [_extend_row(row, games_by_id.get(row.player), previous_points.get(row.player)) for row in rows]
 
 
-def _complete_row(row: PublishedRowDiff, games: int | None, earlier: RankedPoints | None) -> PublishedRowDiff:
+def _extend_row(row: PublishedRowDiff, games: int | None, earlier: RankedPoints | None) -> PublishedRowDiff:
     change = None if earlier is None or row.before is None else row.before - earlier.points
     return replace(row, games=games, since_previous=change, previous_rank=earlier and earlier.rank)

@@ -168,13 +168,15 @@ def _find_assumption(assumed: dict[str, str], key: str) -> str:
 class RecordedVersion(NamedTuple):
     """A published version with its event.
 
-    `bound` is the version bound to its rule, None if the version cannot be used here or is withdrawn.
+    `bound` is the version bound to its rule, None if the version is withdrawn or cannot be used here; then `problem` is
+    the reason, otherwise it is empty.
     `withdrawn_at` is the position of the event that withdraws the version, or None.
     """
 
     position: int
     ruleset: Ruleset
     bound: Version | None
+    problem: str
     event: dict[str, Any]
     withdrawn_at: int | None
 
@@ -194,12 +196,13 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
     versions = []
     for event, position in zip(publications, sorted(records), strict=True):
         ruleset, withdrawn_at = Ruleset.model_validate(event.data), withdrawal_positions.get(event.event_id)
-        bound = bind(ruleset, position)[0] if withdrawn_at is None else None
+        bound, problems = bind(ruleset, position) if withdrawn_at is None else (None, [])
         versions.append(
             RecordedVersion(
                 position=position,
                 ruleset=ruleset,
                 bound=bound,
+                problem=f"{problems[0].key}: {problems[0].message}" if problems else "",
                 event=json.loads(records[position]),
                 withdrawn_at=withdrawn_at,
             )
@@ -230,7 +233,7 @@ def load_rulesets(connection: Connection, until: int) -> AllRulesets:
     """Return the versions published up to a position, and mark those that score games ending now as in force."""
     versions, now = _read_versions(connection, until), clock.now()
     rows = []
-    for position, ruleset, _, event, withdrawn_at in versions:
+    for position, ruleset, _, _, event, withdrawn_at in versions:
         bound = (version.bound for version in versions if version.bound and version.ruleset.id == ruleset.id)
         current = in_force(bound, now)
         rows.append(
@@ -289,11 +292,10 @@ def load_ruleset_state(connection: Connection, name: str, until: int, times: Tim
 
 
 def _describe_version_change(recorded: RecordedVersion) -> str:
-    """Say what happens to points and ranks when the version changes, or why the version cannot be used here."""
-    version, problems = bind(recorded.ruleset, recorded.position)
-    if version is not None:
-        return version.ranking.version_note
-    return f"This version cannot be used here: {problems[0].key}: {problems[0].message}."
+    """Say what happens to points and ranks when a live version changes, or why it cannot be used here."""
+    if recorded.problem:
+        return f"This version cannot be used here: {recorded.problem}."
+    return "" if recorded.bound is None else recorded.bound.ranking.version_note
 
 
 def _describe_withdrawal(version: RecordedVersion) -> str:

@@ -122,9 +122,9 @@ def _join_cells(row: list[str], parts: Sequence[int], separator: str) -> list[st
 def _find_versus(
     names: Mapping[int, str], all_meanings: Collection[str | None], meanings: Mapping[int, str | None], body: TextRows
 ) -> int | None:
-    """Return the column that contains both players of a game, such as Anna - Ben, or None.
+    """Return the column that contains both players of a game, such as Anna - Ben.
 
-    There is none if another column has players, or if no column has results.
+    Return None without one, if another column has players, or if no column has results.
     """
     has_players = any(
         meaning in ("player", WINNER, LOSER, *SIDES) or (meaning and is_place(meaning)) for meaning in all_meanings
