@@ -9,7 +9,8 @@ an event recorded later belongs before known ones. Each exception excludes a spa
 last of their games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded
 in chronological order affects only its players: the points, games and histories of all other players stay the same, but
 their ranks (and the gold for ranks) may change. On an annual list, every player depends on all events, because the
-list sums ranks.
+list sums ranks. On a ladder with rating periods, every player and game depends on all events: any event may close a
+period, and a game is scored together with later games of its period.
 
 A published list affects every player on its ladder, because histories mention the list. A ladder with carried-over
 points depends on all earlier seasons. The member `open` of answers and the display zone are ignored.
@@ -110,8 +111,6 @@ def find_last_event(
     if ladders.for_ladder(ladder).facts.club_games is not None:
         return ladders.facts.position  # any event about a player may affect a club
     dependencies = _load_dependencies(connection, ladders, ladder)
-    if dependencies.stream.periods is not None:
-        return ladders.facts.position  # any event may close a period
     if player is None:
         return dependencies.last
     changes, facts = _load_changes(connection, ladders), ladders.facts
@@ -366,6 +365,8 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         global_position = max(
             global_position, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
         )
+    if versions[0].ruleset.period != "game":
+        global_position = facts.position  # any event may close a period, and a later game may join an earlier one's
     all_players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream))
     if stream.ranking.sums_lists:
         months = _find_monthly_ladders(ladders, ladder, versions)

@@ -193,6 +193,20 @@ def test_site_that_is_brought_up_to_date_is_a_new_one(systems: str, tmp_path: Pa
         assert (old / file.relative_to(new)).read_bytes() == file.read_bytes(), file
 
 
+def test_game_page_follows_later_games_of_its_period(systems: str, tmp_path: Path) -> None:
+    """A later game of the same rating period changes the page of an earlier game, also on an existing site."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    pages = []
+    for game_id, day in (("chess-early", 20), ("chess-later", 25)):
+        append_drafts(systems, build_game_draft(game_id, "ben", "cleo", at=f"2024-03-{day}T20:00:00Z", game="chess"))
+        write_pages(systems, old, title="The club", names={}, game_pages_max=1_000)
+        pages.append((old / "games" / "chess-early.html").read_text(encoding="utf-8"))
+    write_pages(systems, new, title="The club", names={}, game_pages_max=1_000)
+    assert pages[0] != pages[1]
+    for file in sorted(new.rglob("*.html")):
+        assert (old / file.relative_to(new)).read_bytes() == file.read_bytes(), file
+
+
 def test_chart_has_a_band_that_its_text_describes(ratings: Ratings, systems: str, tmp_path: Path) -> None:
     """On pages and in files, a rating with a deviation has a band, and the text says how wide it is at the end."""
     with ratings_ledger.open(systems) as ledger:
