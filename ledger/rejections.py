@@ -195,7 +195,10 @@ class Rejection(NamedTuple):
 
 
 class Refused(LedgerError, ValueError):
-    """An error in one event (exit code 1). Code that reads many events converts it to a `Rejection`."""
+    """An error in one event or value. Code that reads many events converts it to a `Rejection` (exit code 1).
+
+    If it stops a command, the exit code is 2.
+    """
 
     reason = "unknown"
 

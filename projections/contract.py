@@ -542,5 +542,5 @@ def explain_results(
         detail += f", scored {decimal(doubled_score, 2)}"
         terms.append((row, Term(f"vs {names[j]}", units(step * surprise, 1), detail, note, weighing.assumes)))
     if remainder := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
-        terms.append((-1, Term("rounding", remainder, "each term is rounded to a millionth")))
+        terms.append((-1, Term("rounding", remainder, f"each term is rounded to {decimal(1, scale)}")))
     return terms

@@ -127,7 +127,7 @@ def correct(  # long, because each option is a parameter
         raise click.UsageError(
             "options for reading a table, such as --map, work only with --file; add --file, or leave them out"
         )
-    if edit and (players or partners or labels or at is not None or has_result):
+    if edit and (players or partners or labels or at is not None or zone is not None or has_result):
         raise click.UsageError("--edit opens the complete game; leave out PLAYERS and the other options for its data")
     if partners and not players:
         raise click.UsageError("--partners needs PLAYERS or --file; add one of them")

@@ -116,7 +116,7 @@ def _note_result(result: IntakeResult, league: str | None) -> None:
     """Print notes about the recorded game, such as the `league` that it was added to."""
     if league is not None and not result.rejected_count:
         name = render.plain(league)
-        render.note(f"note: the league {name} scheduled this game; it is recorded with --league {name}")
+        render.note(f"note: the league {name} scheduled this game, so --league {name} was added")
     note_unranked(result)
     note_leagues(result)
     if result.existing:

@@ -33,7 +33,7 @@ def _describe_command(games: str, period_end: datetime, *, at: Coordinates, time
     """Describe the command that scores `games`, such as "them"; `period_end` is the last instant of their period."""
     if at.as_of is None and period_end < to_datetime(clock.now()):
         day = format_end(to_microseconds(period_end), times.zone)
-        message = f"Nothing has been recorded since then; to score {games}: {command} --as-of {day}"
+        message = f"No later event has closed it; to score {games}: {command} --as-of {day}"
         return render.plain(" ".join([message, *_list_rules_option(at)]))
     as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
     message = f"To score {games} as if closed now: {command} --close-now"

@@ -46,6 +46,8 @@ from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest, split_ladder_name
 
 NEVER = 2**63  # an instant after all events
+# the kinds of a game or adjustment between two `as_of`s: it is added, or left out
+PLAYED, NOT_PLAYED = "played", "not played yet"
 # a rename moves whole games from one player to another, so its effect cannot be split into games
 RENAME_TYPES = ("player.renamed", "club.renamed")
 Moment = tuple[int, int]  # when a game ended, and the position of its first record
@@ -63,6 +65,11 @@ class Cause(NamedTuple):
     def amount(self) -> Fraction:
         """Return the cause's whole contribution to the difference."""
         return self.own + self.ripple
+
+    def opposite(self) -> Cause:
+        """Return the cause of the opposite difference; a game that was played is then one that is not played yet."""
+        kind = {PLAYED: NOT_PLAYED, NOT_PLAYED: PLAYED}.get(self.kind, self.kind)
+        return self._replace(kind=kind, own=-self.own, ripple=-self.ripple)
 
 
 class Attribution(NamedTuple):
@@ -98,7 +105,7 @@ def attribute_difference(
     """
     if before.known_at > after.known_at:
         forward = attribute_difference(connection, ladder, player, after, before)
-        causes = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(forward.causes)]
+        causes = [cause.opposite() for cause in reversed(forward.causes)]
         return forward._replace(before=forward.after, after=forward.before, causes=causes)
     path = _Path(connection, ladder, player, before, after.known_at)
     initial_state = path.state
@@ -512,7 +519,7 @@ class _Path:
             return
         low, high = sorted(NEVER if instant is None else instant for instant in (self.as_of, as_of))
         is_forward = as_of is None or as_of == high
-        kind = "played" if is_forward else "not played yet"
+        kind = PLAYED if is_forward else NOT_PLAYED
         if not self.has_running_points:
             yield from self._change_as_of_stepwise(kind, low, high, as_of, is_forward)
             return

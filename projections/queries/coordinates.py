@@ -374,13 +374,18 @@ class UnknownLadder(BadArgument):
 
 def find_ruleset_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which is the same for all versions. Raises `UnknownLadder`."""
+    return read_first_version(connection, ladder)[1].time_zone
+
+
+def read_first_version(connection: Connection, ladder: str) -> tuple[int, Ruleset]:
+    """Return the first published version of a ladder's ruleset, and its log position. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # include withdrawn versions: queries at an earlier position need them, and all versions share one zone
     records = read_matching_records(connection, until=None, subject=f"ruleset:{ruleset_id}")
     published = next(iter(read_events_of_type("ruleset.published", records)), None)
     if published is None:
-        raise build_unknown_ruleset_error(ruleset_id, list_ruleset_ids(connection))
-    return Ruleset.model_validate(published.data).time_zone
+        raise _build_unknown_ruleset_error(ruleset_id, list_ruleset_ids(connection))
+    return published.position or 0, Ruleset.model_validate(published.data)
 
 
 def find_date_zone(connection: Connection, ladder: str, times: TimeFormat) -> str:
@@ -398,11 +403,20 @@ def list_ruleset_ids(connection: Connection) -> set[str]:
     return {event.data["id"] for event in read_events_of_type("ruleset.published", records)}
 
 
-def build_unknown_ruleset_error(ruleset_id: str, known_ids: Collection[str], when: str = "") -> UnknownLadder:
-    """Build the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
-    names = f"published: {', '.join(sorted(known_ids))}" if known_ids else "none is published; see: ratings init"
-    hint = did_you_mean(ruleset_id, known_ids) or _suggest_shipped(ruleset_id)
-    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){hint}")
+def _build_unknown_ruleset_error(
+    ruleset_id: str, known_ids: Collection[str], position: int | None = None
+) -> UnknownLadder:
+    """Build the error for a ruleset that is not published up to a position; by default, in the whole log.
+
+    The message lists the published ids and suggests a similar one.
+    """
+    names = f"published: {', '.join(sorted(known_ids))}" if known_ids else "none is published"
+    hint = did_you_mean(ruleset_id, known_ids)
+    if position is None:
+        names += "" if known_ids else "; see: ratings init"
+        hint = hint or _suggest_shipped(ruleset_id)
+    where = "" if position is None else f" at position {position}"
+    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{where} ({names}){hint}")
 
 
 def _suggest_shipped(ruleset_id: str) -> str:
@@ -427,7 +441,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
     versions = facts.rulesets.get(ruleset_id)
     if not versions:
         _refuse_withdrawn(facts, rules or "")
-        raise build_unknown_ruleset_error(ruleset_id, facts.rulesets, f" at position {facts.position}")
+        raise _build_unknown_ruleset_error(ruleset_id, facts.rulesets, facts.position)
     check_ladder_name(ladder, versions[0].ruleset)
     if rules is None:
         return versions

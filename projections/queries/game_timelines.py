@@ -112,7 +112,7 @@ def _build_timeline(
         at=survey.coordinates,
         occurred_at=to_datetime(facts.occurred_at[row]),
         voided=row in facts.voided,
-        data=identities.use_current_ids(data),
+        data=_use_current_ids(identities, data),
         story=tuple(entries),
         ladders=explanations,
         last=last,

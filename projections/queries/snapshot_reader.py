@@ -31,12 +31,12 @@ from ratings_ledger.projections.queries.coordinates import (
     UnknownLadder,
     check_version,
     find_date_zone,
-    find_ruleset_zone,
     find_versions,
     list_ruleset_ids,
     load_times,
     note_future,
     parse_as_of,
+    read_first_version,
     resolve_known_at,
 )
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -95,9 +95,9 @@ class LadderCache:
             by_rules = self._by_position[key] = self._by_position.pop(key, {})  # the most recently used comes last
             while len(self._by_position) > POSITIONS_MAX:
                 del self._by_position[next(iter(self._by_position))]
-            if len(by_rules) >= RULES_MAX:
-                del by_rules[next(iter(by_rules))]
             if rules not in by_rules:
+                if len(by_rules) >= RULES_MAX:
+                    del by_rules[next(iter(by_rules))]
                 by_rules[rules] = Ladders(facts, as_of=None, rules=rules)
                 if earlier is not None and rules is None:
                     by_rules[rules].follow(earlier)
@@ -312,8 +312,10 @@ class SnapshotReader:
                 try:
                     versions = find_versions(facts, ladder, self.rules)
                 except UnknownLadder as problem:
-                    find_ruleset_zone(connection, ladder)  # raises a clearer error if the ruleset was never published
+                    first, _ = read_first_version(connection, ladder)  # raises a clearer error if there is none
                     hint = "" if "/" in ladder else describe_existing_ladders(facts, ladder)
+                    if first > position:
+                        hint = f"; its first version was published at position {first}"
                     raise UnknownLadder(f"{problem}{hint}", problem.argument or "ladder") from None
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
                 note_future(self.as_of, zone, self.note)

@@ -258,6 +258,17 @@ def test_as_of_before_all_games_is_not_an_empty_ledger(form: str, db: str, ratin
     assert "first" not in ratings("ladders", "--as-of", "2024-01-01", "--format", form, db=db).stderr
 
 
+def test_position_before_the_ruleset_says_where_it_was_published(db: str, ratings: Ratings) -> None:
+    """Before its first version, a ladder is refused with that version's position, without advice to publish it."""
+    for command in (("standings", ALL), ("history", "anna", ALL), ("explain", "anna", ALL)):
+        result = ratings(*command, "--known-at", "1", db=db)
+        assert (result.exit_code, "its first version was published at position " in result.stderr) == (2, True), result
+        assert "rules publish" not in result.stderr
+        assert "ratings init" not in result.stderr
+    absent = ratings("standings", "elo-chess", "--known-at", "1", db=db).stderr
+    assert "to add it: ratings rules publish --shipped elo --game chess" in absent
+
+
 def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None:
     """The note about the first game leaves out voided games."""
     db = fill_ledger(ratings, ledger_url)

@@ -303,7 +303,13 @@ def test_change_during_edit_is_refused(
 
 def test_edit_takes_no_other_data(db: str, ratings: Ratings) -> None:
     """With --edit, a result or a label on the command line is refused instead of ignored."""
-    for arguments in (["ben", "anna", "cleo"], ["--city", "Bonn"], ["--score", "3:2:1"], ["--at", "2010-03-05"]):
+    for arguments in (
+        ["ben", "anna", "cleo"],
+        ["--city", "Bonn"],
+        ["--score", "3:2:1"],
+        ["--at", "2010-03-05"],
+        ["--zone", "UTC"],
+    ):
         result = ratings("correct", "g-1", *arguments, "--edit", *REASON_OPTION, db=db)
         assert (result.exit_code, "--edit opens the complete game" in result.stderr) == (2, True), result
 

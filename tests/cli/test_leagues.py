@@ -506,7 +506,7 @@ def test_scheduled_game_is_recorded_for_its_league(scheduled_url: str, ratings: 
         "record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled_url
     )
     assert result.exit_code == 0, result.stderr
-    assert "note: the league L1 scheduled this game; it is recorded with --league L1\n" in result.stderr
+    assert "note: the league L1 scheduled this game, so --league L1 was added\n" in result.stderr
     assert show_league(ratings, scheduled_url)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
     second_game = show_league(ratings, scheduled_url)["games"][1]
     game_event = json.loads(build_league_game(second_game))

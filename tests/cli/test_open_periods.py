@@ -169,9 +169,7 @@ def test_period_that_is_over_closes_with_the_next_event(
     announce it."""
     set_clock(monkeypatch, "2025-12-05T12:00:00Z")
     stdout = ratings("standings", db=db).stdout
-    assert (
-        f"Nothing has been recorded since then; to score them: ratings standings {LADDER} --as-of 2025-11-30" in stdout
-    )
+    assert f"No later event has closed it; to score them: ratings standings {LADDER} --as-of 2025-11-30" in stdout
     end_standings = read_output(ratings, db, "standings", "--as-of", "2025-11-30")
     preview = record_game(ratings, db, "c-6", "12-04", "anna", "ben", options=("--dry-run", "--format", "json"))
     impact = json.loads(preview.stdout)

@@ -226,6 +226,21 @@ def test_unplayed_games_are_listed(
     assert summarize(attribution) == (1010, [("not played yet", 3, 100, 0), ("not played yet", 4, -110, 0)], None)
 
 
+def test_games_up_to_a_later_time_are_played_on_the_way_to_an_earlier_position(
+    ledger: Ledger,
+) -> None:
+    """A difference that leads back in the log and forward in time calls its games played, and takes the events back."""
+    append(ledger, build_game("h", "anna", "ben", THIRD))
+    first_noon = 1_267_444_800_000_000
+    attribution = attribute_change(ledger, POOL, "anna", (first_noon, 4, None), (None, 3, None))
+
+    causes = [("played", 4, 110, 0), ("played", 3, -100, 0), ("game", 4, -110, 0)]
+    assert summarize(attribution) == (None, causes, 900)
+    back = attribute_change(ledger, POOL, "anna", (None, 3, None), (first_noon, 4, None))
+    opposite = [("game", 4, 110, 0), ("not played yet", 3, 100, 0), ("not played yet", 4, -110, 0)]
+    assert summarize(back) == (900, opposite, None)
+
+
 def test_late_elo_game_reduces_later_gain(ledger: Ledger) -> None:
     """On Elo, a late game gives its winner 4 points and a smaller gain in the later game."""
     last = append(ledger, build_game("e", "anna", "ben", SECOND, "catan"))
@@ -271,6 +286,15 @@ def test_timeline_has_the_names_known_at_its_position(ledger: Ledger) -> None:
             timeline = opened.at(known_at=known_at).timeline("g")
             assert [seat["player"] for seat in timeline.data["participants"]] == [name, "anna"]
             assert [entry.result for entry in timeline.story] == [f"1 {name}, 2 anna"]
+
+
+def test_voided_game_names_both_players_who_are_one_person_since(ledger: Ledger) -> None:
+    """A voided game keeps its recorded names if two of its players are one person since: nobody is in it twice."""
+    append(ledger, build_event("game.voided", game_id="g", reason="she played against herself"))
+    append(ledger, build_event("player.renamed", player="ben", new_player="anna"))
+    with rl.open(ledger.location) as opened:
+        timeline = opened.at().timeline("g")
+    assert [seat["player"] for seat in timeline.data["participants"]] == ["ben", "anna"]
 
 
 def test_fractional_changes_are_exact_differences(ledger: Ledger) -> None:

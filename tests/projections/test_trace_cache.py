@@ -28,16 +28,17 @@ import ratings_ledger as rl
 from ratings_ledger import Result
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.store.log import read_records_at
+from ratings_ledger.ledger.store.log import head, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.applying import apply_event, settle_facts
 from ratings_ledger.projections.facts.column_files import DamagedFile
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries import ladders_at
+from ratings_ledger.projections.queries import ladders_at, snapshot_reader
 from ratings_ledger.projections.queries.game_explanations import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.snapshot_reader import LadderCache
 from ratings_ledger.projections.replay import trace as traces
 from ratings_ledger.projections.replay import trace_cache
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
@@ -63,6 +64,22 @@ def trace_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, traced_games=1, continued_part=0)
     return tmp_path / "caches" / "ratings-ledger"
+
+
+def test_cached_ladders_stay_while_only_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading one of the cached versions again evicts none of them; a further version evicts the oldest."""
+    monkeypatch.setattr(snapshot_reader, "RULES_MAX", 2)
+    cache = LadderCache()
+    ledger = make_ledger(str(tmp_path / "ledger.db"))
+    with ledger.reading() as connection:
+        position = head(connection).position
+        timelines, version = cache.load(connection, position), cache.load(connection, position, "elo-catan@1")
+        assert cache.load(connection, position) is timelines
+        assert cache.load(connection, position, "elo-catan@1") is version
+        cache.load(connection, position, "elo-catan@2")
+        assert cache.load(connection, position, "elo-catan@1") is version
+        assert cache.load(connection, position) is not timelines
+    ledger.close()
 
 
 def collect_answers(facts: Facts, ladder: str, as_of: int | None) -> Any:
