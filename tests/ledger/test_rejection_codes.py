@@ -545,6 +545,10 @@ def test_rejection_names_code_file_and_line(
 ) -> None:
     """Each bad input is refused with its code, file and line, and nothing is appended."""
     case = CASES[code]
+    # made before anything is replaced, because other cases copy the same ledger
+    make = make_empty_ledger if "--restore" in case.arguments else make_game_ledger
+    make = make_open_month_ledger if code == "period-open" else make
+    db = copy_ledger_file(make_sheet_ledger if "--sync" in case.arguments else make)
     substitute_rule(monkeypatch, PICKY)
     entry_points = [PickyEntry("picky", "here", "ratings.readers")] if code == "bad-reader" else []
     monkeypatch.setattr(readers, "entry_points", lambda group: entry_points)
@@ -555,9 +559,6 @@ def test_rejection_names_code_file_and_line(
         path.mkdir()
     else:
         path.write_bytes(case.content)
-    make = make_empty_ledger if "--restore" in case.arguments else make_game_ledger
-    make = make_open_month_ledger if code == "period-open" else make
-    db = copy_ledger_file(make_sheet_ledger if "--sync" in case.arguments else make)
     status_before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
     arguments = (path if argument == "FILE" else argument for argument in case.arguments)

@@ -179,6 +179,8 @@ def _check_played_and_rules(path: Path, attribution: Attribution) -> None:
     start = path.build_question(path.last)
     end = start._replace(as_of=path.spec.after.as_of)
     played = [cause for cause in attribution.causes if cause.kind in PLAYED]
+    is_later = end.upto is None or (start.upto is not None and end.upto > start.upto)
+    assert {cause.kind for cause in played} <= {PLAYED[not is_later]}
     assert sum_causes(played) == path.get_points(end) - path.get_points(start)
     rules = [cause for cause in attribution.causes if cause.kind == "rules"]
     assert sum_causes(rules) == path.get_points(path.spec.after) - path.get_points(end)

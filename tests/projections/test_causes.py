@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from histories import Axes, attribute_change, enter
 from ledgers import create_ledger
-from oracle.causes import RECORDED_NOWHERE, CoordinateSpec, check
+from oracle.causes import PLAYED, RECORDED_NOWHERE, CoordinateSpec, check
 from oracle.ladders import ask
 from oracle.log import Log, build_id_lookup, list_named_players
 from oracle.questions import Question
@@ -80,7 +80,8 @@ def test_causes_sum_to_change_in_points(
 ) -> None:
     """In any history, the causes of a change in points sum to the oracle's difference.
 
-    Each cause is the difference that its event makes at its position; in the other direction the causes are negated.
+    Each cause is the difference that its event makes at its position; in the other direction the causes are negated,
+    and games between the times are called the opposite.
     """
     case_counts: Counter[str] = Counter()
     # these few histories have causes of every kind
@@ -109,7 +110,11 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     attribution, reverse_attribution = find_causes(ledger, spec), find_causes(ledger, spec.reverse())
     assert (reverse_attribution.before, reverse_attribution.after) == (attribution.after, attribution.before)
     if spec.before.known_at != spec.after.known_at:
-        negated = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(attribution.causes)]
+        labels = dict(zip(PLAYED, reversed(PLAYED), strict=True))  # what is played one way is not played yet the other
+        negated = [
+            cause._replace(kind=labels.get(cause.kind, cause.kind), own=-cause.own, ripple=-cause.ripple)
+            for cause in reversed(attribution.causes)
+        ]
         assert (reverse_attribution.start, reverse_attribution.causes) == (attribution.start, negated)
     if spec.before.known_at <= spec.after.known_at:
         check(log, spec, attribution, everywhere)
