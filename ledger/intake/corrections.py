@@ -164,10 +164,10 @@ def _add_correction(
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
         # the ids of this table count its rows, so the recorded game may not be the game of the row
         file = "FILE" if item.file == STDIN else shlex.quote(item.file)
-        problem = "is voided, so it may not be the game of this row" if game.voided else "is another game"
+        state = "voided" if game.voided else f"a game of {game.data['game']}"
         message = (
-            f"the recorded game {quote(game_id)} {problem}; to compare a table without ids run: ratings import "
-            f"{file} --sync"
+            f"the recorded game {quote(game_id)} is {state}, so it may not be the game of this row; to compare a table "
+            f"without ids run: ratings import {file} --sync"
         )
         requested.items.append(Rejection("id-conflict", message, item.file, item.line))
         return
@@ -328,25 +328,25 @@ def place_players(
         for participant in before.values():
             participant.pop("team", None)
     for _, sides in groupby(cells, itemgetter("place")):
-        seat = count_seats({"participants": new}) + 1
+        place = count_seats({"participants": new}) + 1
         for player in sides:
             previous = before.get(people.current(to_nfc(player["player"])), {})
             score_member = {"score": player["score"]} if "score" in player else {}
-            new.append({**player, **previous, **score_member, "place": seat})
+            new.append({**player, **previous, **score_member, "place": place})
     try:
         GAME_TYPES["placing"].check({**game.data, "participants": new})
     except Refused as problem:
         if problem.code != "score-contradicts-place":
             raise
-        refusal = problem
+        code, explanation = problem.code, f"{problem.message}, or"  # the message ends with other remedies
     else:
         if (conflict := _find_score_conflict(game.data, new)) is None:
             return new
-        refusal = conflict
+        code, explanation = conflict.code, f"{conflict.message};"
     if (with_scores := _assign_scores_by_place(game.data, new)) is None:
         example = f"such as --score {':'.join('321'[: len(players)])}" if 2 <= len(players) <= 3 else "joined by colons"
-        message = f"{refusal.message}; pass --score with the scores in the order of the places, {example}"
-        raise Refused(refusal.code, message)
+        message = f"{explanation} pass --score with the scores in the order of the places, {example}"
+        raise Refused(code, message)
     return with_scores
 
 
@@ -358,14 +358,17 @@ def _refuse_other_kind(game: RevisedGame) -> None:
 
 
 def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:
-    """Return a refusal if a player lacks a score, or tied players have different scores; else None."""
+    """Return a refusal if a player lacks a score, or tied players have different scores; else None.
+
+    Return None, too, if no recorded player has a score.
+    """
     if not any("score" in participant for participant in game["participants"]):
         return None
     if unscored := next((p["player"] for p in new if "score" not in p and "replaces" not in p), None):
         message = f"{quote(unscored)} has no score, but the recorded players have scores"
         return Refused("score-missing", message)
-    for place, seats in groupby(new, itemgetter("place")):
-        tied = [participant for participant in seats if "score" in participant]
+    for place, participants in groupby(new, itemgetter("place")):
+        tied = [participant for participant in participants if "score" in participant]
         if len({str(participant["score"]) for participant in tied}) > 1:
             names = " and ".join(quote(participant["player"]) for participant in tied)
             return Refused("score-contradicts-place", f"{names} are tied at place {place} but have different scores")

@@ -91,15 +91,15 @@ class Item(NamedTuple):
     form: TableForm = ""
 
 
-# the entries of a file, in order
+# an entry of a file, as `read_items` yields it
 Entry = Item | Rejection | Progress | FileDigest | FileNote
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
     """Yield the entries of a file: items, notes, progress, and finally its digest.
 
-    A file that cannot be read to its end yields a `Rejection`, too; a folder yields only a `Rejection`. Raises
-    `OSError`.
+    A file without events, or one that cannot be read to its end, yields a `Rejection` before the digest; a folder
+    yields only a `Rejection`. Raises `OSError`.
     """
     if name != STDIN and Path(name).is_dir():
         yield _build_directory_refusal(name).to_rejection(name)
@@ -180,7 +180,7 @@ def open_simple_table(name: str, known: Sequence[str]) -> Iterator[SimpleTable]:
                 problem = f"{quote(column)} is not one of {', '.join(known)}"
                 raise Refused("unknown-column", f"{problem}{did_you_mean(column, known)}", table.line)
         if duplicates := [column for column in table.header if table.header.count(column) > 1]:
-            message = f"the column {duplicates[0]} occurs twice; delete one of them"
+            message = f"the column {duplicates[0]} occurs more than once; keep only one of them"
             raise Refused("unknown-column", message, table.line)
         yield table
     except Refused as problem:
@@ -223,7 +223,7 @@ def _open_content(
         silent_bytes += len(data)
         if is_compressed and silent_bytes > SILENT_BYTES_MAX:
             problem = f"more than {SILENT_BYTES_MAX:,} bytes of {describe_source(name)} expand to nothing"
-            raise Refused("bad-gzip", f"{problem}, so it contains no events")
+            raise Refused("bad-gzip", f"{problem}; compress the original file again")
         return data
 
     def read_expanded(size: int) -> bytes:
@@ -233,7 +233,7 @@ def _open_content(
         expanded_bytes, silent_bytes = expanded_bytes + len(data), 0
         if expanded_bytes > max(EXPANDED_BYTES_MAX, EXPANSION_MAX * bytes_read):
             problem = f"{describe_source(name)} expands to more than {EXPANSION_MAX} times its size"
-            raise Refused("bad-gzip", f"{problem}, so it is not a compressed log")
+            raise Refused("bad-gzip", f"{problem}; if it really contains events, decompress it before you import it")
         return data
 
     try:

@@ -37,16 +37,16 @@ def mark_forfeit(event: Any, forfeits: str | None) -> bool:
 
 
 def describe_forfeits(number: int, forfeits: str | None, lines: Sequence[int] = ()) -> str:
-    """Describe the forfeits of an import, with their lines in a table.
+    """Describe the forfeits of a file, with their lines if it is a table.
 
     >>> describe_forfeits(2, None, [18, 20])
-    '2 forfeits, recorded but not rated (lines 18, 20); to rate those with a winner, pass --forfeits rated'
+    '2 forfeits, recorded but not rated (lines 18, 20); to rate forfeits with a winner, pass --forfeits rated'
     """
     in_lines = f" ({format_lines(lines)})" if lines else ""
     subject = count(number, "forfeit")
     if forfeits == RATED:
-        return f"{subject}, rated if they have a winner{in_lines}"
-    return f"{subject}, recorded but not rated{in_lines}; to rate those with a winner, pass --forfeits rated"
+        return f"{subject}, rated if one side won{in_lines}"
+    return f"{subject}, recorded but not rated{in_lines}; to rate forfeits with a winner, pass --forfeits rated"
 
 
 def format_lines(lines: Sequence[int]) -> str:

@@ -157,7 +157,7 @@ class FileIntake(Intake):
         self, item: Item, draft: Draft, data: dict[str, Any], lookup: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         if (item.file, item.rows_of) in self._rejected_games:
-            return build_rows_apart_rejection(draft.subject)
+            return build_rows_apart_rejection(draft.subject.removeprefix("game:"))
         if item.file in self._incomplete_files:
             self._newcomers.collect_names(draft.type, data, build_first_occurrence(item))
             return None
@@ -181,7 +181,7 @@ class FileIntake(Intake):
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         is_same_id = waiting.draft.event_id == draft.event_id
         if is_same_id and item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
-            problem: Rejection | None = build_rows_apart_rejection(draft.subject)
+            problem: Rejection | None = build_rows_apart_rejection(item.rows_of)
         elif (
             is_same_id
             and item.file == waiting.file
@@ -232,11 +232,7 @@ class FileIntake(Intake):
             # without `keep_going`, nothing is appended, and one refusal is enough
             if self.policy.keep_going:
                 message = f"the refused row in line {item.line} may belong to this game; correct that row"
-                refusal = (
-                    build_rows_apart_rejection(waiting.draft.subject)
-                    if has_all_rows
-                    else Rejection("game-incomplete", message)
-                )
+                refusal = build_rows_apart_rejection(game_id) if has_all_rows else Rejection("game-incomplete", message)
                 self._add_refusal(refusal, waiting.file, waiting.line, waiting.rows)
         is_apart = has_all_rows and has_other_rows and problem.code != "game-incomplete"
         return build_rows_apart_rejection(game_id) if is_apart else problem
@@ -263,7 +259,7 @@ class FileIntake(Intake):
                 if self.is_refused:
                     break
                 progress(self.result.appended)
-            if self._ranges:  # the last chunk was refused, but earlier chunks were appended and need their batch
+            if self._ranges:  # a chunk was refused, but earlier chunks were appended and need their batches
                 self._is_last_chunk = True
                 self._append_chunk([], None)
         self.close()
@@ -312,7 +308,6 @@ class FileIntake(Intake):
         ]
 
 
-def build_rows_apart_rejection(subject: str) -> Rejection:
+def build_rows_apart_rejection(game_id: str) -> Rejection:
     """Build the refusal of a game whose rows are not together."""
-    game_id = subject.removeprefix("game:")
     return Rejection("rows-apart", f"the rows of {quote(game_id)} are not together; sort the file by game_id")

@@ -299,7 +299,7 @@ class Intake:
         return bool(self.result.rejected_count) and not self.policy.keep_going
 
     def drafts(self) -> Iterator[Draft]:
-        """Return the drafts that would be appended, in order. Raises `BadArgument` after the append."""
+        """Return the waiting drafts in order. Raises `BadArgument` once they are appended or closed."""
         self._refuse_closed()
         return (waiting.draft for waiting in self.waiting)
 

@@ -28,8 +28,8 @@ def number_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
                 line = file.readline(LINE_BYTES_MAX)
                 skipped += len(line)
             unread = "" if skipped < SKIPPED_BYTES_MAX else "; the rest was not read"
-            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; write one event per line{unread}"
-            yield number, Refused("line-too-long", message, number)
+            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; write each entry on a line of its own"
+            yield number, Refused("line-too-long", message + unread, number)
             if unread:
                 return
             continue

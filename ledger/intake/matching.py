@@ -9,10 +9,10 @@ Games of a table without ids get the first free number of their day:
     2024-09-17-1  catan     the first game of chess that day    2024-09-17-2
     2024-09-17-2  nothing   the second game of chess            2024-09-17-3
 
-A number is skipped if another table uses it for another kind of game (above: catan), or if a voided game with different
-content has it. The numbers do not depend on which rows are already recorded, so a repeated import gives each row the
-same number. A game from the same table keeps its number even if its row has changed, so an edited row conflicts with
-its game.
+A number is skipped if another table uses it for a game of another name (above: catan), or if a voided game with
+different content has it. The numbers do not depend on which rows are already recorded, so a repeated import gives each
+row the same number. A game from the same table keeps its number even if its row has changed, so an edited row conflicts
+with its game.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ImportedGame(NamedTuple):
     """A recorded game.
 
     position: the position of the event that recorded it
-    base:     the state after the last import of its sheet
+    base:     the state from the imports of its sheet alone; for a game from another source, the current state
     likeness: the features of `base`
     now:      the current state
     """
@@ -196,7 +196,8 @@ def order_play_times(
     """Return the time of play of each row's game, by index, chosen so that a replay follows the order of the sheet.
 
     Games with the same time are replayed in the order of their positions. If the sheet has such games in another order,
-    later ones move by a microsecond. Games from other sources (`other_games`) keep their times.
+    a later one gets the time of the game before it plus a microsecond. Games from other sources (`other_games`) keep
+    their times.
     """
     times: dict[int, int] = {}
     last_time, last_position = INSTANT_MIN, 0
@@ -285,7 +286,7 @@ def find_day_numbers(
 ) -> tuple[dict[str, int], dict[str, Iterator[str]]]:
     """Look up ids of a day and a number; return the positions of taken ids, and an iterator of free ids per day.
 
-    `games_per_day` counts a sheet's games on each day; `needed` counts the new games, which need ids.
+    `games_per_day` counts a sheet's games on each day; `needed` counts those that may need a free id.
     """
     positions_by_id: dict[str, int] = {}
     free: dict[str, list[str]] = {day: [] for day in needed}
@@ -335,10 +336,10 @@ class DayNumbers:
         self._connection = connection
         # the days of each file, by the file and the date
         self._days: dict[tuple[str, str], _Day] = defaultdict(_Day)
-        # by id: the kind of game in the row that got this id; the event that recorded the id, None if there is none
+        # by id: the name of the game in the row that got this id; the event that recorded a game with it, or None
         self._assigned: dict[str, str] = {}
         self._recorded: dict[str, KnownEvent | None] = {}
-        # by file: the positions of earlier imports, the sheet, the kind of game in the last readable row, and the
+        # by file: the positions of earlier imports, the sheet, the name of the game in the last readable row, and the
         # number of skipped ids with an example
         self._ranges: dict[str, ImportedRanges] = {}
         self._sheets: dict[str, str | None] = {}
@@ -403,7 +404,7 @@ class DayNumbers:
 
     def _find_free_id(self, entry: ParsedItem, date: str, day: _Day) -> str:
         """Return the first id of a day that a row may use; keep skipped ids for other rows."""
-        # an unreadable row probably has the same kind of game as the row before it
+        # an unreadable row probably names the same game as the row before it
         game = self._last_game.get(entry.item.file, "")
         free_id = self._take_skipped(entry, game, day)
         while free_id is None:
@@ -430,11 +431,11 @@ class DayNumbers:
     def _find_owners(self, entry: ParsedItem, game: str, game_id: str) -> list[object]:
         """Return the keys of the rows that may use an id, or an empty list if this row may.
 
-        A key is a kind of game, or the content of a voided game.
+        A key is the name of a game, or the content of a voided game.
         """
         file = entry.item.file
         if (assigned := self._assigned.get(game_id)) is not None:
-            return [] if assigned == game else self._count_skipped(file, game_id, f"of {assigned}", [assigned])
+            return [] if assigned == game else self._count_skipped(file, game_id, f"a game of {assigned}", [assigned])
         if (first := self._find_event(game_id)) is None:
             return []
         current = self._find_current_game(first)
@@ -443,11 +444,12 @@ class DayNumbers:
                 self._build_content_key(first.data, first.occurred_at),
                 self._build_content_key(current.data, current.occurred_at),
             ]
-            return [] if self._build_entry_key(entry) in keys else self._count_skipped(file, game_id, "voided", keys)
+            is_same = self._build_entry_key(entry) in keys
+            return [] if is_same else self._count_skipped(file, game_id, "a voided game", keys)
         recorded_game = current.data["game"]
         if recorded_game == game or self._is_from_table(file, first.position or 0):
             return []
-        return self._count_skipped(file, game_id, f"of {recorded_game}", [recorded_game])
+        return self._count_skipped(file, game_id, f"a game of {recorded_game}", [recorded_game])
 
     def _count_skipped(self, file: str, game_id: str, reason: str, owners: list[object]) -> list[object]:
         """Count a skipped id, keep the first one as an example, and return its owners."""

@@ -237,7 +237,7 @@ class CellSyntax(NamedTuple):
         return split_partners(text, self.partners, self.unsplit_ids) if self.partners else [text]
 
     def join(self, sides: Iterable[TypedSide]) -> str:
-        """Join sides to a cell, the inverse of `split`."""
+        """Join sides into a cell, the inverse of `split`."""
         separator = self.partners[0] if self.partners else ""
         texts = (separator.join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
         return TIE.join(texts)
@@ -250,7 +250,7 @@ class CellSyntax(NamedTuple):
             low: Whether a lower score is better.
 
         Raises:
-            Refused: Only some sides have scores, or the scores contradict the places.
+            Refused: A cell cannot be split, only some sides have scores, or the scores contradict the places.
         """
         cells = list(cells)
         split = [self.split(cell) for cell in cells]
@@ -268,7 +268,7 @@ class CellSyntax(NamedTuple):
 
 
 def _parse_score(score: str) -> int | str:
-    """Convert a score to the form that events have: an integer, or a text with a decimal point."""
+    """Convert a score to the form that events have: an integer or a decimal string."""
     is_short = len(score) <= 15 and score.lstrip("+-").isdigit()
     return int(score) if is_short else score.replace(",", ".")
 
@@ -279,27 +279,30 @@ def _check_scores(cells: list[str], split: list[list[TypedSide]], low: bool) -> 
     if not any(scores):
         return
     if None in scores:
-        cell = next(cell for cell, sides in zip(cells, split, strict=True) if any(not side.score for side in sides))
-        example = _add_example_scores(cell)
-        message = f"{quote(cell)} has no score; write it after a colon, such as {example}, or omit all scores"
-        raise Refused("score-missing", message)
+        cell, sides = next(
+            (cell, sides) for cell, sides in zip(cells, split, strict=True) if any(not side.score for side in sides)
+        )
+        unscored = next(text for text, side in zip(cell.split(TIE), sides, strict=True) if not side.score)
+        example = _add_example_scores(cell, sides)
+        message = f"{quote(unscored.strip())} has no score; write it after a colon, such as {example}"
+        raise Refused("score-missing", f"{message}, or omit all scores")
     signed_scores = [
         [Decimal(str(_parse_score(side.score or ""))) * (-1 if low else 1) for side in sides] for sides in split
     ]
     for cell, tied in zip(cells, signed_scores, strict=True):
         if len({*tied}) > 1:
-            message = f"{quote(cell)} ties players whose scores differ; list them separately, the winner first"
+            message = f"{quote(cell)} ties players whose scores differ; list them separately, the better score first"
             raise Refused("score-contradicts-place", message)
     for (cell, (signed, *_)), (next_cell, (next_signed, *_)) in pairwise(zip(cells, signed_scores, strict=True)):
         if next_signed > signed:
-            message = f"{quote(next_cell)} comes after {quote(cell)} but has the better score; write the winner first"
-            raise Refused("score-contradicts-place", message)
+            message = f"{quote(next_cell)} comes after {quote(cell)} but has the better score"
+            raise Refused("score-contradicts-place", f"{message}; write the better one first")
         if next_signed == signed:
             message = f"{quote(cell)} and {quote(next_cell)} have the same score; if they tied, write "
             remedy = "if a tie-break decided, leave out the scores, or record places and scores as JSON"
             raise Refused("score-contradicts-place", f"{message}{cell}{TIE}{next_cell}; {remedy}")
 
 
-def _add_example_scores(cell: str) -> str:
-    """Add an example score to each side of a cell that has no score."""
-    return TIE.join(text if has_score(text) else f"{text}:1" for text in cell.split(TIE))
+def _add_example_scores(cell: str, sides: Iterable[TypedSide]) -> str:
+    """Add an example score to each side without a score in the text of a cell."""
+    return TIE.join(text if side.score else f"{text}:1" for text, side in zip(cell.split(TIE), sides, strict=True))

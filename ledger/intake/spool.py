@@ -37,7 +37,7 @@ def _report_full_folder() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        message = f"the temporary folder has no room for the import: {error}; set TMPDIR to a folder with more space"
+        message = f"the temporary folder has no room for the input: {error}; set TMPDIR to a folder with more space"
         raise StoreUnavailable(message, "no-space") from error
 
 
@@ -232,7 +232,7 @@ class RestoredEvents(EventLookup):
 
     @_report_full_folder()
     def add(self, row: EventRow) -> bool:
-        """Add a row; return False if an earlier row has its id, records its game or supersedes the same event."""
+        """Add a row; return False if an earlier row has its id, records the same game or supersedes the same event."""
         # later events need the content only of superseding events
         record = None if row.supersedes is None else row.record
         values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
@@ -240,7 +240,10 @@ class RestoredEvents(EventLookup):
         return self._database.execute(insert, values).rowcount == 1
 
     def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
-        """Yield the events with this value in a column, in order; for a subject, only the events of a game."""
+        """Yield the events with this value in a column, in order.
+
+        For a subject, yield only the recording of a game and the events that supersede others.
+        """
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
             with _report_full_folder():

@@ -389,7 +389,7 @@ class _ChangeCollector:
         return describe_likeness(game.now.data, game.now.occurred_at, self.people)
 
     def _has_ledger_change(self, game: ImportedGame) -> bool:
-        """Tell whether the ledger has changed a game since the last import of its sheet."""
+        """Tell whether the current state of a game differs from its state from the imports of its sheet alone."""
         if game.now is game.base:
             return False
         current = self._describe_current(game)

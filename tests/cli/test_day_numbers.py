@@ -82,7 +82,7 @@ def test_tables_of_one_import_share_the_numbers_of_a_day(
         files.append(tmp_path / f"{game}.csv")
         files[-1].write_text("\n".join(["Date,1st,2nd,3rd,Game", *lines]), encoding="utf-8")
     result = ratings("import", *files, db=db)
-    note = f"note: {files[1]}: skipped ids that other games have: 2024-09-17-1 (of catan) and 2 more\n"
+    note = f"note: {files[1]}: skipped ids that other games have: 2024-09-17-1 (a game of catan) and 2 more\n"
     assert note in result.stderr
     assert tables.list_ids("chess") == ["2024-09-17-3", "2024-09-17-4", "2024-09-18-2"]
     again = ratings("import", *files[::-1], db=db)
@@ -192,8 +192,8 @@ def test_correct_does_not_match_a_game_of_another_kind(
     (rejection,) = json.loads(result.stdout)["rejected"]
     assert (rejection["code"], rejection["message"]) == (
         "id-conflict",
-        "the recorded game '2024-09-17-1' is another game; to compare a table without ids run: ratings import "
-        f"{file} --sync",
+        "the recorded game '2024-09-17-1' is a game of catan, so it may not be the game of this row; to compare a "
+        f"table without ids run: ratings import {file} --sync",
     )
     piped = ratings("correct", "--file", "-", "--reason", "x", db=db, input=file.read_text(encoding="utf-8"))
     assert "run: ratings import FILE --sync" in " ".join(piped.stderr.split())

@@ -340,7 +340,7 @@ SHEETS = {
     ),
     "a day that no month has": csv(
         "Date;1st;2nd\n22.11.2024;anna;ben\n31.11.2024;ben;anna\n",
-        refused=[("3 bad-time", "'31.11.2024' is not a date as day/month/year")],
+        refused=[("3 bad-time", "'31.11.2024' is not a valid date in the order day/month/year; correct it")],
     ),
     # around the table
     "a title above": sheet(

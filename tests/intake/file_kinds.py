@@ -31,7 +31,7 @@ CASES = {
     "old Excel": Case(
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
         name="results.xls",
-        refused=[("None is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")],
+        refused=[("None is-a-spreadsheet", "it has the format of old Office programs; save its table as .xlsx")],
     ),
     "with a password": Case(
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),

@@ -186,7 +186,10 @@ PGN = {
             "2024-11-22-3 2024-11-22T11:00 anna 1 ben 1",
             "2024-11-23-1 2024-11-23T11:00 anna 1 ben 2",
         ],
-        notes=["4 forfeits, recorded but not rated (lines ", "); to rate those with a winner, pass --forfeits rated"],
+        notes=[
+            "4 forfeits, recorded but not rated (lines ",
+            "); to rate forfeits with a winner, pass --forfeits rated",
+        ],
     ),
     "PGN with a comment that never ends": pgn(
         f"{format_tags()}\n1. e4 1-0\n\n"

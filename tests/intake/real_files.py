@@ -48,7 +48,9 @@ FILES = {
     "club.xlsx with all its columns": load_case(
         "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: unknown columns: 'Beitrag', 'Anteil'")]
     ),
-    "club.xls": load_case("club.xls", refused=[("None is-a-spreadsheet", "the old format of Excel; save it as .xlsx")]),
+    "club.xls": load_case(
+        "club.xls", refused=[("None is-a-spreadsheet", "of old Office programs; save its table as .xlsx")]
+    ),
     "club-geheim.xlsx": load_case("club-geheim.xlsx", refused=PROTECTED),
     "club-geheim.ods": load_case("club-geheim.ods", refused=PROTECTED),
     **{name: load_case(name, games=MOMENTS) for name in ("moments.xlsx", "moments.ods")},

@@ -43,7 +43,7 @@ SHEETS = {
     ),
     "a winner who is not in the row": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Winner"], [D22, "anna", "ben", "bne"]], "winner-not-in-row",
-        "Results!D2 (Winner): 'bne' is not one of the row's players, 'anna' and 'ben'; did you mean ben?",
+        "Results!D2 (Winner): 'bne' is not one of the row's players, 'anna' and 'ben'; write one of them, or the word",
         cell=(1, 3, " ben "),
     ),
     "no winner": RefusedSheet(

@@ -42,6 +42,6 @@ def test_other_games_are_left_alone(event: Any) -> None:
 
 def test_note_about_forfeits_counts_them() -> None:
     """The note about forfeits has their number and the option that rates them."""
-    note = "2 forfeits, recorded but not rated; to rate those with a winner, pass --forfeits rated"
+    note = "2 forfeits, recorded but not rated; to rate forfeits with a winner, pass --forfeits rated"
     assert describe_forfeits(2, None) == note
-    assert describe_forfeits(1, "rated") == "1 forfeit, rated if they have a winner"
+    assert describe_forfeits(1, "rated") == "1 forfeit, rated if one side won"

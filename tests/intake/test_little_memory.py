@@ -73,7 +73,7 @@ LARGE_FILES = {
     "a cell of 1 GB in quotation marks": LargeFile(
         "cell.csv.gz",
         partial(compress_repeated, GAME_START + b'"', b"x\n" * 5_000_000, 100),
-        ("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks; the rest was"),
+        ("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks and line ends; the rest was"),
     ),
     "a table of another form": LargeFile(
         "table.csv.gz",

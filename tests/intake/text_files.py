@@ -116,7 +116,7 @@ CASES = {
     ),
     "a word without end, in Western Europe": csv(
         f"Datum;1.;2.\n22.11.2024;{'x' * 300_000};Jörg\n", "cp1252",
-        refused=[("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks")],
+        refused=[("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks and")],
     ),
     "blanks without end between two names": csv(
         f"Date,1st,2nd\n2024-11-22,a{' ' * 130_000}b/c,d\n", refused=[("2 tied-players", "looks like more than one")],
@@ -148,7 +148,7 @@ CASES = {
     ),
     "a quotation mark within a name": csv('Date,1st,2nd\n2024-11-22,an"na,ben\n', games=[ONE[0].replace("an", 'an"')]),
     "something behind a quotation mark": csv(
-        'Date,1st,2nd\n2024-11-22,"anna"x,ben\n', refused=[("2 bad-csv", "',' expected after '\"'; the rest was not")]
+        'Date,1st,2nd\n2024-11-22,"anna"x,ben\n', refused=[("2 bad-csv", "',' expected after '\"'; check its quotation")]
     ),
     "another delimiter further down": csv(
         "Date;1st;2nd\n22.11.2024;anna;ben\n23.11.2024,ben,anna\n",
@@ -161,7 +161,7 @@ CASES = {
     ),
     "a quotation mark that is never closed": csv(
         'Date,1st,2nd\n22/11/2024,"anna,ben\n23/11/2024,ben,anna\n',
-        refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; the rest was not read")],
+        refused=[("2 bad-csv", "the row cannot be split into cells: unexpected end of data; check its quotation")],
     ),
     "a row with more cells than the header": csv(
         "Date,1st,2nd\n22/11/2024,anna,ben,x\n", refused=[("2 row-length", "4 cells, but the header only 3")]

@@ -75,7 +75,7 @@ def test_forfeits_are_told_as_such(db: str, ratings: Ratings, tmp_path: Path) ->
     file = tmp_path / "forfeit.csv"
     file.write_text(TABLE.splitlines()[0] + "\n23.11.2024;anna;ben;3:0 kampflos;;;\n", encoding="utf-8")
     noted = ratings("import", file, "--set", "game=tt", db=db).stderr
-    assert "1 forfeit, recorded but not rated (line 2); to rate those with a winner, pass --forfeits rated" in noted
+    assert "1 forfeit, recorded but not rated (line 2); to rate forfeits with a winner, pass --forfeits rated" in noted
     assert "1 anna, 2 ben (forfeit, not rated)" in ratings("games", db=db).stdout
     stdout = ratings("explain", "2024-11-23-1", "elo-tt", db=db).stdout
     assert "Not counted: the game was not rated, because it was a forfeit (+:-)." in " ".join(stdout.split())

@@ -208,7 +208,7 @@ def _refuse_legacy_office(opened: Opened, options: TableOptions) -> Iterator[Rea
     """Refuse files of old Office programs, and encrypted files of new ones; both kinds have the same container."""
     if ENCRYPTED in opened.content.read(ENCRYPTION_SCAN_BYTES_MAX):
         raise Refused("bad-spreadsheet", PROTECTED)
-    raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
+    raise Refused("is-a-spreadsheet", "it has the format of old Office programs; save its table as .xlsx")
     yield  # makes this a generator, as `Reader.read` requires
 
 

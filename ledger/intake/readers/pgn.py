@@ -187,7 +187,10 @@ def _read_irregular_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes,
 
 
 def _find_end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
-    """Return the beginning of the next game's tags, or None if more bytes are needed. Raises `_OpenComment`."""
+    """Return the end of the moves: the next game's tags or the end of the file; None if more bytes are needed.
+
+    Raises `_OpenComment`.
+    """
     # outside comments, quotation marks occur only in tags
     quotation_mark = buffer.find(b'"', begin)
     if quotation_mark < 0 and not is_last:

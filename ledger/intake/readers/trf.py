@@ -20,7 +20,7 @@ from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, CommonM
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.intake.tables.table_games import make_slug
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, count, quote
 
 FILE_BYTES_MAX = 8 << 20
 # the column (from 0) where the rounds start in a line, and the width of a round
@@ -128,7 +128,8 @@ class _Tournament:
         line, text = self._header_lines.get(NUMBER_OF_ROUNDS, (0, ""))
         stated = text[3:].strip()
         if stated.isdecimal() and self.round_count > int(stated):
-            message = f"line {line} states {int(stated)} rounds, but players have results of {self.round_count} rounds"
+            rounds = count(int(stated), "round")
+            message = f"line {line} states {rounds}, but players have results of {self.round_count} rounds"
             raise Refused("bad-value", f"{message}; correct line {line}")
 
 
@@ -179,7 +180,7 @@ class _GameConverter:
     def _find_opponent_entry(self, number: int, start: int, entry: _RoundEntry) -> _RoundEntry | None:
         """Return the opponent's entry, or None if the game was already yielded or has no result.
 
-        Raises `Refused` if the entries contradict each other.
+        Raises `Refused` if there is no such opponent, or if the entries contradict each other.
         """
         players = self._tournament.players
         player, opponent = players[start], players.get(entry.opponent)

@@ -1,6 +1,6 @@
 """Read the columns of tables, and the values in their cells.
 
-The header determines the delimiter. An empty cell is an absent member.
+The header of a table in the usual form determines its delimiter. An empty cell is an absent member.
 
 Errors of formulas are recognised in the spelling of many languages:
 
@@ -48,6 +48,7 @@ EXTRA = "extra."  # the prefix of cells that a layout composes for the game's `e
 REQUIRED_COLUMNS = ("game_id", "occurred_at", "game")  # the columns that a table of new games needs
 CONVERTED_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
+SPLIT_ADVICE = "check its quotation marks and line ends"
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
 # parts of column names that say who played, or how the game ended
@@ -156,7 +157,7 @@ def split_header(line: str) -> tuple[str, list[str]]:
     try:
         return delimiter, [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
-        raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
+        raise Refused("bad-csv", f"the header cannot be split into columns: {error}; {SPLIT_ADVICE}") from None
 
 
 def is_usual_meaning(meaning: str) -> bool:
@@ -451,7 +452,7 @@ def read_value(name: str, text: str) -> Any:
         raise Refused("not-an-integer", f"{name}: {quote(text)} is not a whole number")
     if is_whole or (name == "score" and whole):
         if len(text) > 17 or abs(int(text)) > INTEGER_MAX:
-            raise Refused("integer-too-large", f"{name}: {quote(text)} is outside +-(2^53 - 1)")
+            raise Refused("integer-too-large", f"{name}: {quote(text)} is not between -(2^53 - 1) and 2^53 - 1")
         return int(text)
     try:
         read_decimal(text)

@@ -124,7 +124,7 @@ def _find_versus(
 ) -> int | None:
     """Return the column that contains both players of a game, such as Anna - Ben.
 
-    Return None without one, if another column has players, or if no column has results.
+    Return None unless there is exactly one, if another column has players, or if no column has results.
     """
     has_players = any(
         meaning in ("player", WINNER, LOSER, *SIDES) or (meaning and is_place(meaning)) for meaning in all_meanings

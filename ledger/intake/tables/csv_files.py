@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple
 from ratings_ledger.ledger.intake.tables.columns import (
     COMMA_DELIMITERS,
     DELIMITERS,
+    SPLIT_ADVICE,
     Cells,
     Header,
     TableOptions,
@@ -141,7 +142,7 @@ class PieceReader(io.RawIOBase):
 BLANK_LINES_MAX = 100_000
 ROWS_AT_ONCE = 64
 DELIMITER_LINES = 1_000  # the delimiter is recognised in the first 1,000 lines
-CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters; check its quotation marks"
+CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters"
 
 
 def read_csv_table(
@@ -221,7 +222,7 @@ class SimpleTable(NamedTuple):
 def parse_simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
     """Parse a table that does not contain games, in UTF-8, UTF-16 or Windows-1252, with the delimiter of its header.
 
-    Returns None for an empty file. Raises `Refused`, with the line, for the first problem.
+    Returns None for an empty file. Raises `Refused` for the first problem, with its line if it has one.
     """
     lines = _require_utf8(_decode_lines(convert_to_utf8(file, None)[0], line_bytes_max))
     header_line, text = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (0, ""))
@@ -324,7 +325,7 @@ def _raise_when_read(problem: Refused) -> Iterator[str]:
 def _decode_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
     """Yield the lines of a UTF-8 file as text, with lone surrogates for invalid bytes.
 
-    Raises `Refused`, with the line, for a line that is too long, and for too many blank lines.
+    Raises `Refused` for a line that is too long, with this line, and for too many blank lines.
     """
     byte_order_mark, blank, number = "\ufeff", 0, 0
     while line := file.readline(line_bytes_max + 2):
@@ -377,6 +378,7 @@ def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterat
             line = first_line + reader.line_num
     except csv.Error as error:
         message = CELL_TOO_LONG if "field limit" in str(error) else str(error)
-        yield line, Refused("bad-csv", f"the row cannot be split into cells: {message}; the rest was not read")
+        problem = f"the row cannot be split into cells: {message}; {SPLIT_ADVICE}"
+        yield line, Refused("bad-csv", f"{problem}; the rest was not read")
     except Refused as problem:
         yield line, Refused(problem.code, f"{problem.message}; the rest was not read")

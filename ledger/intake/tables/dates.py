@@ -106,7 +106,7 @@ class Order(NamedTuple):
 
     name:       a key of `ORDERS`, or empty if the order is unclear
     decided_by: the line and text of the date that decided the order, or of the first unclear one if only several dates
-                together did; None if an option did, or no date did
+                together did; None if an option did, or if no date is decisive or unclear
     is_needed:  False if every date of the column is the same day in each order
     """
 
@@ -319,7 +319,8 @@ def _format_as_iso(text: str, order: str) -> str:
         has_year_first = len(match[1]) > 2
         day = _make_date(match[1], match[3], match[4]) if has_year_first else _list_readings(plain).get(order)
         if day is None and not has_year_first:
-            raise Refused("bad-time", f"occurred_at: {quote(text)} is not a date as {ORDERS[order]}; correct it")
+            problem = f"{quote(text)} is not a valid date in the order {ORDERS[order]}"
+            raise Refused("bad-time", f"occurred_at: {problem}; correct it")
         clock_time = f" {_format_time(match[5])}" if match[5] else ""
     elif text.isdecimal():
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")

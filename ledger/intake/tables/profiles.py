@@ -154,8 +154,8 @@ def _parse_toml(content: bytes) -> tuple[str, dict[str, Any]]:
         raise Refused("bad-profile", f'the file is not TOML: {error}; write NAME = "VALUE"', line_number) from None
     except Refused:
         raise
-    except ValueError as error:  # for a number with too many digits
-        raise Refused("bad-profile", f"the file is not TOML: {error}") from None
+    except ValueError:
+        raise Refused("bad-profile", 'a number has too many digits; write texts only, as in NAME = "VALUE"') from None
 
 
 def _find_line(text: str, name: str) -> int | None:

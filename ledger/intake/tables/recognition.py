@@ -71,7 +71,7 @@ from ratings_ledger.ledger.intake.tables.table_games import (
     read_row_cells,
     read_row_games,
 )
-from ratings_ledger.ledger.rejections import Refused, csv_item, quote
+from ratings_ledger.ledger.rejections import Refused, count, csv_item, quote
 
 LISTED_MAX = 5
 
@@ -90,7 +90,7 @@ class TableRead(NamedTuple):
     hidden:          the lines that the spreadsheet hides; they are read like the others
     dropped:         the columns that are left out, by an option or by their names
     unknown:         the columns without a known meaning, which are refused
-    dates:           the order of day, month and year (`dmy`, `mdy`, `ymd`), if any date depends on it
+    dates:           the order of day, month and year (`dmy`, `mdy`, `ymd`), if an option or a date needs it
     dates_from:      the line and the text of the date that decided the order
     is_numbered:     whether the games have no ids and are numbered by day
     sheet:           the name of the sheet of a spreadsheet
@@ -133,7 +133,7 @@ def list_left_out_rows(table: TableRead) -> list[str]:
     texts_by_line += [(line, f"line {line}, {quote(text)}") for line, text in table.totals + table.gameless]
     listed = [text for _, text in sorted(texts_by_line)]
     if len(listed) > LISTED_MAX:
-        listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]
+        listed[LISTED_MAX:] = [f"and {count(len(listed) - LISTED_MAX, 'more such line')}"]
     above = [f"{', '.join(f'line {line}' for line in table.above)} above the header"] if table.above else []
     return above + listed
 
@@ -172,7 +172,7 @@ class Table(NamedTuple):
     cell_errors:  messages about invalid cells of a spreadsheet, by (row, column) from 0
     hidden:       the lines that the spreadsheet hides
     other_sheets: the names of the other sheets
-    doubtful:     (row, column) from 0 of texts that could be whole numbers or fractions
+    doubtful:     (row, column) from 0 of texts that could be whole numbers with separated thousands
     delimiter:    the delimiter of a text file
     encoding:     the encoding of a text file
     sentences:    sentences for the user about how the table was read
@@ -193,7 +193,8 @@ class Table(NamedTuple):
 def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | TableRead | TableOptions | str]:
     """Yield the interpretation of a table, sentences for the user, options for similar tables, and the games.
 
-    For an invalid table, yield the interpretation and all problems.
+    For an invalid table, yield the interpretation and all problems; with `checks_all`, also games with placeholders if
+    the known columns suffice, so that their errors are reported, too.
     """
     header_index = find_header(table.rows, options) or 0
     table, names = _read_names(table, header_index)
@@ -259,7 +260,7 @@ def _check_utf8(names: list[str]) -> list[Refused]:
 
 
 def _read_names(table: Table, header_index: int) -> tuple[Table, list[str]]:
-    """Return the column names, empty for errors of formulas, and the table with these errors as cell errors."""
+    """Return the table, with errors of formulas in its header as cell errors, and the names of its columns."""
     names = [" ".join(name.split()) for name in table.rows[header_index][1]]
     row = table.rows[header_index][0] - 1
     errors = {(row, column): message for column, name in enumerate(names) if (message := describe_cell_error(name))}
@@ -555,7 +556,7 @@ def _separate_remarks(
 
 
 def _is_remark(filled: list[str]) -> bool:
-    """Tell whether a row may be a remark. If a cell seems to contain a whole game, the delimiter is wrong."""
+    """Tell whether a row may be a remark: no cell seems to hold a whole game, as with a wrong delimiter."""
     return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_date_alone(text) for text in filled)
 
 

@@ -228,7 +228,7 @@ def _read_long_games(
     last_id: str | None = None
     unreadable: int | None = None
     for key, group in groupby(rows, find_game):
-        # at most as many rows as fit into a record, so that a wrong column for game_id cannot fill the memory
+        # no record holds ROWS_MAX rows; the limit keeps a wrong column for game_id from filling the memory
         numbered = list(islice(group, ROWS_MAX + 1))
         line = numbered[0][0]
         if isinstance(key, int):

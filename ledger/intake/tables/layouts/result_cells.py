@@ -175,8 +175,10 @@ def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
     if rest.sets_won == (str(first), str(second)):
         later_count = count(len(later_sets), "set")
         message = f"could be {len(result.sets)} sets, or the result {first}:{second} with {later_count}"
-        listed = " ".join(map(format_set, later_sets))
-        raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or only the sets")
+        won = ":".join(result.sets_won)
+        readings = ((f"{first}:{second}", later_sets), (won, result.sets))
+        listed = " or ".join(f"{score} ({' '.join(map(format_set, sets))})" for score, sets in readings)
+        raise Refused("bad-value", f"{quote(text)} {message}; write {listed}")
     return result
 
 

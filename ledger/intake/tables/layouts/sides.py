@@ -127,7 +127,7 @@ class SidesReader(NamedTuple):
         return (*players,)
 
     def _score_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
-        """Return the scores or places of two sides. Raises `Refused` (missing-member, results-disagree)."""
+        """Return the scores or places of two sides. Raises `Refused`."""
         verdicts = [*self._list_verdicts(line, cells, sides)]
         if not verdicts:
             columns = (*RESULTS, WINNER, SET_COLUMNS[0], SIDE_SCORES[0])
@@ -251,7 +251,7 @@ class SidesReader(NamedTuple):
             return None
         listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))
         hint = did_you_mean(text, names)
-        message = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or the word draw"
+        message = f"{quote(text)} is not one of the row's players, {listed}; write one of them, or the word draw{hint}"
         raise Refused("winner-not-in-row", f"{self.view.locate_cell(line, WINNER)}: {message}")
 
     def _explain_missing_winner(self, line: int) -> Refused:

@@ -27,7 +27,7 @@ WINNER_COLUMN = Layout(
         ),
         Example(
             "Datum;Spieler 1;Spieler 2;Sieger\n22.11.2024;anna;ben;anne\n",
-            ("winner-not-in-row: D2 (Sieger): 'anne' is not one of the row's players, 'anna' and 'ben'; did you mean",),
+            ("winner-not-in-row: D2 (Sieger): 'anne' is not one of the row's players, 'anna' and 'ben'; write one",),
         ),
         Example("Date,White,Black,Winner\n2024-11-22,anna,ben,Black\n", ("anna 2 ben 1",)),
         Example(
