@@ -395,7 +395,7 @@ def test_contradicting_scores_are_asked_again(one_db: str, ratings: Ratings) -> 
     dialogue = [*type_places("ben:1", "mira:3"), *type_places("mira:3", "ben:1"), (KEYS_QUESTION, "r")]
     options = ["--game", "catan", "--game-id", "s-1", "--at", "now"]
     code, _, terminal_text = type_answers(["--db", one_db, "record", *options], dialogue)
-    assert (code, "has the better score; write the better one first" in terminal_text) == (0, True), terminal_text
+    assert (code, "has the better score; write the better one" in terminal_text) == (0, True), terminal_text
     assert [
         (participant["player"], participant["score"]) for participant in read_last_data(ratings, one_db)["participants"]
     ] == [
