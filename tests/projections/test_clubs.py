@@ -108,6 +108,19 @@ def test_explanations_name_the_drivers_and_sum_exactly(drawn_seasons: DrawnSeaso
 
 
 @pytest.mark.parametrize("takes", TAKES)
+def test_explanations_are_the_same_at_the_last_event(drawn_seasons: DrawnSeasons, takes: str) -> None:
+    """A race explains the same at the last event that it depends on: a rename of clubs, or else the race itself."""
+    with rl.open(drawn_seasons.url) as ledger:
+        snapshot = ledger.at()
+        for race in drawn_seasons.races:
+            last = snapshot.last_event_of_game(race.game_id).position
+            assert (last == ledger.head.position) == (bool(drawn_seasons.renames) or race == drawn_seasons.races[-1])
+            ladder = f"{takes}/{race.season}"
+            earlier = ledger.at(known_at=last).explain(ladder, race.game_id)
+            assert earlier.players == snapshot.explain(ladder, race.game_id).players
+
+
+@pytest.mark.parametrize("takes", TAKES)
 def test_club_history_has_each_race_once(drawn_seasons: DrawnSeasons, takes: str) -> None:
     """A club's history is a chain with each of its races once, and its account sums to its points."""
     with rl.open(drawn_seasons.url) as ledger:
