@@ -78,5 +78,5 @@ def _summarize(difference: Difference) -> str:
     if not difference.rows:
         return "No row differs."
     moved, added, removed = (sum(row.kind == kind for row in difference.rows) for kind in ("moved", "added", "removed"))
-    swapped = f"; {render.count(difference.radius.swapped, 'pair')} swapped" if difference.radius.swapped else ""
+    swapped = f"; {render.count(difference.summary.swapped, 'pair')} swapped" if difference.summary.swapped else ""
     return f"{moved:,} moved, {added:,} added, {removed:,} removed{swapped}."

@@ -51,18 +51,18 @@ def print_simulation(simulation: Simulation) -> None:
         return
     (variant,) = simulation.variants
     distinct = distinct_ladders(
-        (ladder.radius for ladder in variant.ladders),
+        (ladder.summary for ladder in variant.ladders),
         (effect for ladder in variant.ladders for effect in ladder.changes),
     )
-    variant = replace(variant, ladders=tuple(ladder for ladder in variant.ladders if ladder.radius.ladder in distinct))
+    variant = replace(variant, ladders=tuple(ladder for ladder in variant.ladders if ladder.summary.ladder in distinct))
     differing = [ladder for ladder in variant.ladders if ladder.differs]
     if not differing:
         render.echo(f"\n{describe_no_change(simulation.failed)}")
     else:
         render.echo()
-        print_impact_summaries([ladder.radius for ladder in differing])
+        print_impact_summaries([ladder.summary for ladder in differing])
     for ladder in differing[:DETAILED_LADDERS_MAX]:
-        render.echo(f"\n{short_name(ladder.radius.ladder)}")
+        render.echo(f"\n{short_name(ladder.summary.ladder)}")
         _print_top(ladder)
         if moves := _select_largest_moves(ladder):
             print_effects(moves)
@@ -80,7 +80,7 @@ def _select_largest_moves(simulated: SimulatedLadder) -> list[Effect]:
 
 def _print_top(simulated: SimulatedLadder) -> None:
     """Print the players who enter and leave the top places."""
-    for verb, names in (("enter", simulated.radius.entering), ("leave", simulated.radius.leaving)):
+    for verb, names in (("enter", simulated.summary.entering), ("leave", simulated.summary.leaving)):
         if names:
             render.print_hanging(
                 f"{verb} the top {TOP_RANKS}: {', '.join(render.csv_item(render.plain(name)) for name in names)}", 2
@@ -92,7 +92,7 @@ def _print_quality(variant: Variant) -> None:
     for simulated in variant.ladders:
         for version, quality in (("as it is", simulated.quality.before), (variant.ruleset, simulated.quality.after)):
             if quality is not None and quality.pairs and len(rows) < 2 * DETAILED_LADDERS_MAX:
-                rows.append([short_name(simulated.radius.ladder), version, quality.pairs, *_format_quality(quality)])
+                rows.append([short_name(simulated.summary.ladder), version, quality.pairs, *_format_quality(quality)])
     if rows:
         render.echo("\nHow well the points before each game predicted who was placed better:\n")
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
@@ -107,7 +107,7 @@ def _print_unplaced(variant: Variant) -> None:
         after = simulated.quality.after
         if after is not None and after.unplaced is not ABSENT:
             games = render.count(after.unplaced, "game")
-            render.echo(f"\n{short_name(simulated.radius.ladder)}: {games} without places, which cannot be predicted.")
+            render.echo(f"\n{short_name(simulated.summary.ladder)}: {games} without places, which cannot be predicted.")
 
 
 def _format_quality(quality: Quality | None) -> list[str]:
@@ -119,11 +119,11 @@ def _format_quality(quality: Quality | None) -> list[str]:
 
 def _print_variants(variants: tuple[Variant, ...]) -> None:
     """Print a table for each ladder, with a row for the ledger and a row for each variant."""
-    ladders = list(dict.fromkeys(ladder.radius.ladder for variant in variants for ladder in variant.ladders))
+    ladders = list(dict.fromkeys(ladder.summary.ladder for variant in variants for ladder in variant.ladders))
     header = ("set", "players", "ranks", "up", "down", "log loss", "Brier", "accuracy")
     for name in ladders[:DETAILED_LADDERS_MAX]:
         by_variant = [
-            next((ladder for ladder in variant.ladders if ladder.radius.ladder == name), None) for variant in variants
+            next((ladder for ladder in variant.ladders if ladder.summary.ladder == name), None) for variant in variants
         ]
         before = None if by_variant[0] is None else by_variant[0].quality.before
         rows: list[list[render.TableCell]] = (
@@ -144,8 +144,8 @@ def _print_variants(variants: tuple[Variant, ...]) -> None:
 def _build_variant_row(variant: Variant, simulated: SimulatedLadder | None) -> list[render.TableCell]:
     impact_cells: list[render.TableCell] = [0, 0, "", ""] if not variant.left_out else [""] * 4
     if simulated is not None:
-        largest = ["" if gain is None else str(gain.change) for gain in (simulated.radius.up, simulated.radius.down)]
-        impact_cells = [simulated.radius.players, simulated.radius.ranks, *largest]
+        largest = ["" if gain is None else str(gain.change) for gain in (simulated.summary.up, simulated.summary.down)]
+        impact_cells = [simulated.summary.players, simulated.summary.ranks, *largest]
     return [
         format_settings(variant.settings),
         *impact_cells,

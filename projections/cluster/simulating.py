@@ -123,7 +123,7 @@ def _simulate_variant(
     return Variant(
         ruleset.name,
         settings,
-        tuple(sorted(simulated, key=lambda ladder: ladder.radius.ladder)),
+        tuple(sorted(simulated, key=lambda ladder: ladder.summary.ladder)),
         tuple(sorted(published, key=lambda published_list: published_list.ladder)),
         list_left_out(simulated, {*filter(ruleset.has_ladder, all_hypothetical)}),
     )

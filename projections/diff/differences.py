@@ -70,7 +70,7 @@ class Difference(RowSequence[DifferingRow]):
     a: ComparedSide
     b: ComparedSide
     rows: tuple[DifferingRow, ...]
-    radius: ImpactSummary = field(metadata=INLINE)
+    summary: ImpactSummary = field(metadata=INLINE)
     quality: QualityPair | Absent = field(default=ABSENT, kw_only=True)
 
 
@@ -212,7 +212,7 @@ def compare_ladders(
                     a=left.description,
                     b=right.description,
                     rows=tuple(rows),
-                    radius=summary,
+                    summary=summary,
                     quality=quality,
                 )
             )

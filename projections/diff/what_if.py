@@ -34,14 +34,14 @@ from ratings_ledger.projections.rulesets.versions import (
 class SimulatedLadder(Result):
     """A ladder under another ruleset: the impact summary, both prediction qualities, and each affected player."""
 
-    radius: ImpactSummary = field(metadata=INLINE)
+    summary: ImpactSummary = field(metadata=INLINE)
     quality: QualityPair
     changes: tuple[Effect, ...]
 
     @property
     def differs(self) -> bool:
         """Tell whether any player has another rank or other points."""
-        return bool(self.changes or self.radius.ranks or self.radius.players)
+        return bool(self.changes or self.summary.ranks or self.summary.players)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _simulate_variant(
 
 def list_left_out(ladders: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
     """Return the requested ladders that could not be replayed."""
-    return tuple(sorted({*names} - {ladder.radius.ladder for ladder in ladders}))
+    return tuple(sorted({*names} - {ladder.summary.ladder for ladder in ladders}))
 
 
 def build_no_games_error(ruleset: Ruleset, ladder: str, names: Collection[str]) -> Unknown:

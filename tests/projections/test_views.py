@@ -238,7 +238,7 @@ def test_comparisons_equal_command_output(url: str, ratings: Ratings) -> None:
         })  # fmt: skip
         causes = ledger.attribute(LADDER, "anna", before, now)
         assert sum(cause.amount for cause in causes.causes) == causes.change
-        simulated = {ladder.radius.ladder: ladder for ladder in ledger.simulate(text, now).variants[0].ladders}
+        simulated = {ladder.summary.ladder: ladder for ladder in ledger.simulate(text, now).variants[0].ladders}
         assert simulated[LADDER].quality.after is not None
 
 
