@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.records import (
     leaf_hash,
     refuse_invalid_record,
 )
-from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
+from ratings_ledger.ledger.events.revisions import SUPERSEDING, describe_wrong_supersedes, find_superseded
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store import catalogue
@@ -384,7 +384,7 @@ def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iter
                 yield Finding("supersedes", position, problem.message)
                 continue
             if supersedes != expected:
-                message = f"the event supersedes {quote(supersedes)}, but must supersede {quote(expected)}"
+                message = f"the event {describe_wrong_supersedes(supersedes, expected)}"
                 yield Finding("supersedes", position, message)
     except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
         if isinstance(error, DBAPIError):
@@ -394,7 +394,7 @@ def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iter
 
 
 def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Yield a finding for each rename that closes a cycle or renames an id twice."""
+    """Yield a finding for each event after which the live renames would form a circle or rename an id twice."""
     renames = Renames()
     query = (
         f"SELECT {', '.join(EventRow._fields)} FROM events "
@@ -414,7 +414,7 @@ def find_contradictions(
 ) -> Generator[Finding, None, None]:
     """Yield a finding for each event that contradicts earlier events, except at `reported` positions.
 
-    All records must be valid.
+    Invalid records are left out.
     """
     for position, problem in find_misfits(connection, head(connection).position, ladders):
         if position not in reported:

@@ -53,7 +53,7 @@ def undo(context: WriteContext, position: int | None, reason: str | None, yes: b
                 undo_plan = undo_plan._replace(newer=find_newer_event(connection, changeset))
     except Refused as problem:
         return context.refuse("undo", problem)
-    proposal = context.propose(undo_plan.items, based_on=undo_plan.seen_versions)
+    proposal = context.propose(undo_plan.items, based_on=undo_plan.last_event_ids)
     impact = Impact() if proposal.is_refused else proposal.impact()
     if proposal.is_refused or context.dry_run or not asks:
         return emit(

@@ -13,11 +13,11 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.records import ZERO, EventRow, restore_row
-from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
+from ratings_ledger.ledger.events.revisions import SUPERSEDING, describe_wrong_supersedes, find_superseded
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.spool import RestoredEvents
-from ratings_ledger.ledger.rejections import Refused, Rejection, quote
+from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
 from ratings_ledger.ledger.store.exports import BEGINNING, ChainHead, ExportEnd, parse_end
 from ratings_ledger.ledger.store.log import Head
@@ -34,7 +34,7 @@ class BackupFiles(NamedTuple):
     """The files of a backup, a full export and then increments in order, and the requirements on them.
 
     files:      the paths
-    head:       the head at which the files must end; if it is given, the files need no last lines
+    head:       the head at which the files must end; if it is given, the files need not name their own ends
     incomplete: whether to accept files that are cut off, and last lines that do not match the lines before them
     """
 
@@ -95,7 +95,7 @@ def store_backup(
 
     def refuse_misfits(connection: Connection, latest: Head) -> None:
         for position, problem in find_misfits(connection, latest.position, ladders):
-            message = f"position {position} {NOT_FOLLOWING}: {problem.message}"
+            message = f"the event at position {position} {NOT_FOLLOWING}: {problem.message}"
             name, line = _find_line(backup, contents, position)
             raise RefusedFile(name, Refused("restore-mismatch", message, line))
 
@@ -272,9 +272,7 @@ def _open_row_check() -> Iterator[Callable[[EventRow], None]]:
             except Refused as problem:
                 raise _build_mismatch_error(row, f"{NOT_FOLLOWING}: {problem.message}") from None
             if row.supersedes != supersedes:
-                raise _build_mismatch_error(
-                    row, f"supersedes {quote(row.supersedes)}, but must supersede {quote(supersedes)}"
-                )
+                raise _build_mismatch_error(row, describe_wrong_supersedes(row.supersedes, supersedes))
             if not earlier_rows.add(row):
                 raise _build_mismatch_error(row, "repeats the id or the game of an earlier event")
 
@@ -316,4 +314,4 @@ class Renames:
 
 
 def _build_mismatch_error(row: EventRow, problem: str) -> Refused:
-    return Refused("restore-mismatch", f"position {row.position} {problem}", row.position)
+    return Refused("restore-mismatch", f"the event at position {row.position} {problem}", row.position)

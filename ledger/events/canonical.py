@@ -178,7 +178,7 @@ def _parse_instant(text: str) -> int:
             pass
     value, has_offset = parse_date_and_time(text)
     if not has_offset:
-        raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")
+        raise Refused("naive-time", f"{quote(text)} has no offset; write one after it, such as Z or +01:00")
     return to_microseconds(value)
 
 

@@ -168,7 +168,7 @@ def _check_identifier(text: str, limit: int, forbidden: str) -> str:
 def _refuse_surrogates(text: str) -> None:
     # the JSON parser refuses surrogates; these come from a command line that is not UTF-8
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise build_error("lone-surrogate", f"{quote(text)} is not UTF-8")
+        raise build_error("lone-surrogate", f"{quote(text)} is not UTF-8; write it in UTF-8")
 
 
 def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterValidator:
@@ -220,7 +220,8 @@ def _check_text(text: str) -> str:
         unicodedata.category(c) == "Cc" and c not in "\n\t" for c in text
     )
     if not is_printable or not 1 <= len(text) <= 2_000:
-        raise build_error("bad-text", f"{quote(text)} must have 1 to 2,000 characters, and no control characters")
+        requirement = "must have 1 to 2,000 characters, and no control characters other than line feeds and tabs"
+        raise build_error("bad-text", f"{quote(text)} {requirement}")
     return text
 
 

@@ -211,26 +211,22 @@ def refuse_invalid_record(row: EventRow, event: dict[str, Any]) -> None:
 
     Checks that an option can waive, such as the check for unlikely dates, are not made here.
     """
-    record, position = row.record, row.position
+    record = row.record
     _refuse_large(record)
     for member, value, normalised in (
         ("recorder", row.recorded_by, read_by(row.recorded_by)),
         ("id", row.event_id, read_id(row.event_id)),
     ):
         if normalised != value:
-            raise Refused("restore-mismatch", f"position {position} has an invalid {member}: {quote(value)}")
+            raise Refused("restore-mismatch", f"the record has an invalid {member}: {quote(value)}")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
     if dump(event) != record or times != (event["occurred_at"], event["recorded_at"]):
-        raise Refused(
-            "restore-mismatch", f"position {position} is not in canonical form, so it is not an exported record"
-        )
+        raise Refused("restore-mismatch", "the record is not in the canonical form in which this program writes it")
     current = TYPES[row.type].schema_version
     data = read_data(row.type, upcast(row.type, row.schema_version, current, event["data"]))
     # older forms are not compared, because this program no longer writes them
     if row.schema_version == current and dump(data) != dump(event["data"]):
-        raise Refused(
-            "restore-mismatch", f"the data at position {position} is not in the form in which this program records it"
-        )
+        raise Refused("restore-mismatch", "the record's data is not in the form in which this program records it")
 
 
 # cached, because an import records many events with the same recorder and time

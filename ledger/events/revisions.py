@@ -171,11 +171,15 @@ def _find_last_revision(events: EventLookup, event_id: str) -> str:
         if is_withdrawn and target.type == "event.voided":
             break  # a withdrawn void stays withdrawn, even if its target is changed later
     if is_withdrawn:
-        raise Refused(
-            "event-voided",
-            f"{quote(event_id)} is already withdrawn, by {quote(last.event_id)}{_format_position(last)}",
-        )
+        problem = f"{quote(event_id)} is already withdrawn, by {quote(last.event_id)}{_format_position(last)}"
+        raise Refused("event-voided", f"{problem}, so there is nothing to withdraw")
     return last.event_id
+
+
+def describe_wrong_supersedes(actual: str | None, expected: str | None) -> str:
+    """Describe the wrong `supersedes` of an event, as in `supersedes nothing, but must supersede 'game:g1'`."""
+    texts = ("nothing" if event_id is None else quote(event_id) for event_id in (actual, expected))
+    return "supersedes {}, but must supersede {}".format(*texts)
 
 
 def find_voided_root(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool]:
@@ -200,8 +204,8 @@ def is_live(events: EventLookup, event: KnownEvent) -> bool:
 def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
     """Return the event at the root of a chain of voids; for an event that is not a void, the event itself.
 
-    Return None for an invalid void: of itself, of a later event, or of an event about a game. Only SQL can insert such
-    a void, and it does not count.
+    Return None for an invalid void: of itself, of an unknown, unreadable or later event, or of an event about a game.
+    Only SQL can insert such a void, and it does not count.
     """
     while event.type == "event.voided":
         target = events.event(event.data["id"])

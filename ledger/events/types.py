@@ -168,7 +168,7 @@ class EventType(NamedTuple):
     is_watched:            whether such an event can invalidate events that were checked before it was appended
     depends_on_any_event:  whether such an event depends on more than watched events, so that it is checked again if any
                            event was appended after its check
-    cause:                 the name of such an event as the cause of a change of points
+    cause:                 the name of such an event as the cause of a change of points; if empty, its type is the name
     decided:               the name of such an event as a decision about recorded events; empty if it decides nothing
     schema_version:        the newest version of the data
     """
@@ -425,11 +425,11 @@ def _explain_unknown_member(problem: Refused, kind: str) -> Refused:
     is_of_participant = path.startswith("participants.")
     if (is_of_participant or path == member) and member in _list_member_names(GAME_TYPES[kind].model):
         owner, holder = ("the game", "a participant") if is_of_participant else ("a participant", "the game")
-        return Refused(problem.code, f"{path}: this is a member of {owner}, not of {holder}; move it there")
+        return Refused(problem.code, f"{path}: this is a member of {owner}, not of {holder}; move it to {owner}")
     other_kinds = [name for name in GAME_TYPES if member in _list_member_names(GAME_TYPES[name].model)]
     if not other_kinds:
         return Refused(problem.code, f"{problem.message}; free text goes into extra")
-    kinds = " and ".join(other_kinds)
+    kinds = " or ".join(other_kinds)
     return Refused(problem.code, f"{path}: this game is of kind {kind}; only games of kind {kinds} have this member")
 
 

@@ -182,7 +182,7 @@ def _explain_joined_name(problem: Refused, names: Iterable[str], first: FirstOcc
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and is_nobody(name):
-                return Refused("nobody", build_nobody_rejection(name).message)
+                return Refused("nobody", build_nobody_rejection(name, first).message)
             if "/" in name and (parts := split_tied_names(name)):
                 rejection = build_tied_rejection(name, parts, first)
                 return Refused(rejection.code, rejection.message)

@@ -198,7 +198,7 @@ def _describe_loss(codes: Sequence[int]) -> str:
     """Describe how a worker ended, by the first of `codes` that is not from this process's own SIGTERM."""
     code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
     if not code:
-        return "ended without an exit status"
+        return "ended early, with exit status 0"
     description = f"was killed by signal {-code}" if code < 0 else f"ended with exit status {code}"
     return f"{description}; if the machine ran out of memory, the system's log says so"
 

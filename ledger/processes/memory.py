@@ -39,7 +39,7 @@ def is_memory_limited() -> bool:
 
 
 def refuse_threads_without_memory() -> None:
-    """Raise `MemoryError` if there is too little memory for a new thread, which might otherwise block for ever."""
+    """Raise `MemoryError` if there is too little memory for new threads, which might otherwise block for ever."""
     require_memory(THREADS_BYTES)
 
 

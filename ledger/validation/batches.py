@@ -84,9 +84,9 @@ def recall_answers(connection: Connection, name: str) -> dict[str, str]:
 
 
 def find_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:
-    """Return the batches of this name, or the batch at this position, including withdrawn batches.
+    """Return the batches of this name or, if there are none, the batch whose position is `name`.
 
-    Raises `Refused` (batch-unknown).
+    Withdrawn batches are included. Raises `Refused` (batch-unknown).
     """
     batches = read_batches(connection, name, until, withdrawn=True)
     if not batches:

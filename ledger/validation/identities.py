@@ -4,7 +4,7 @@ Live renames form chains. Each chain ends at the current id of a person, or the 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
 
@@ -90,24 +90,29 @@ class Identities:
                 raise Refused("player-twice", f"{message}; correct one of the names")
 
     def refuse_rename(
-        self, player: str, new_player: str, find_position: Callable[[str], int | None] = lambda _: None
+        self,
+        player: str,
+        new_player: str,
+        find_position: Callable[[str], int | None] = lambda _: None,
+        noun: Literal["id", "name"] = "id",
     ) -> None:
         """Raise `Refused` (renamed-already, rename-loop) if a rename contradicts the live renames.
 
-        `find_position` returns the position of the live rename of an id, or None.
+        `find_position` returns the position of the live rename of an id, or None. `noun` is what a message calls the
+        ids: clubs have names.
         """
         if player in self._next:
             new_id = self._next[player]
             remedy = f"rename {quote(self.current(player))} instead, or {_describe_withdrawal(find_position(player))}"
             raise Refused("renamed-already", f"{quote(player)} is already renamed to {quote(new_id)}; {remedy}")
         if player == new_player:
-            raise Refused("rename-loop", f"{quote(player)} cannot be renamed to itself; name a different new id")
+            raise Refused("rename-loop", f"{quote(player)} cannot be renamed to itself; choose a different new {noun}")
         if self.current(new_player) == player:
             withdrawal = _describe_withdrawal(find_position(new_player))
             raise Refused(
                 "rename-loop",
                 f"{quote(new_player)} is already renamed to {quote(player)}; to reverse this, {withdrawal}; then "
-                f"rename {quote(player)} if anything is recorded under that id",
+                f"rename {quote(player)} if anything is recorded under that {noun}",
             )
 
 

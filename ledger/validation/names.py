@@ -161,7 +161,8 @@ def _load_latin_table() -> _LatinTable:
 
 # two names with at least this many letters are close if one letter differs or is added
 CLOSE_LETTERS_MIN = 5
-# two names with at least this many letters are similar if one letter is added; in shorter names this is too common
+# two names with at least this many letters are similar if one letter is added, or two neighbouring letters are swapped;
+# in shorter names this is too common
 SIMILAR_LETTERS_MIN = 3
 # Hebrew and Arabic vowel points, which are usually omitted
 VOWEL_CLASSES = range(10, 36)

@@ -291,7 +291,7 @@ class NameCollector:
             return problem
         is_player = name not in self.new_ids
         if is_player and name not in self._accepted and is_nobody(name):
-            rejection = build_nobody_rejection(name)
+            rejection = build_nobody_rejection(name, first)
         elif is_player and (parts := self._find_tied_names(name, known)):
             rejection = build_tied_rejection(name, parts, first)
         elif (close := self.close.get(name)) and (self._strict or not self._report_close):
@@ -314,9 +314,10 @@ class NameCollector:
         return parts if len(parts) > 1 and are_all_known else []
 
 
-def build_nobody_rejection(name: str) -> Rejection:
+def build_nobody_rejection(name: str, first: FirstOccurrence) -> Rejection:
     """Build the refusal of a word such as bye in the place of a player."""
-    message = f"{quote(name)} does not name a player; leave the cell empty, or omit the row if there was no game"
+    cell, game = ("leave the cell empty", "omit the row") if first.table else ("leave it out", "record nothing")
+    message = f"{quote(name)} does not name a player; {cell}, or {game} if there was no game"
     return Rejection(
         "nobody", message if "/" in name else f"{message}; if a player has this name, pass --new-names accept"
     )
@@ -365,8 +366,9 @@ def _find_separator(name: str) -> str:
 def find_invisible(name: str) -> str | None:
     """Return the first invisible character in a name, such as U+200B, or None.
 
-    Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between Arabic letters (RFC 5892,
-    appendix A). Variation selectors are also allowed, because keyboards add them to an emoji or a Han letter.
+    Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, and U+200C also between Arabic
+    letters (RFC 5892, appendix A). Variation selectors are also allowed, because keyboards add them to an emoji or a
+    Han letter.
 
     >>> [find_invisible(name) for name in ("an\\u200bna", "क्\\u200dष", "anna", "an\\u3164na", "❤\\ufe0f")]
     ['U+200B', None, None, 'U+3164', None]

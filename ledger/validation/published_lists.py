@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import parse_instant, parse_object, parse_record_instant
 from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, count, quote
 from ratings_ledger.ledger.store.log import read_live, read_records_at
 
 TYPES = frozenset({"list.rows", "list.published"})
@@ -113,9 +113,8 @@ def read_published_rows(events: EventLookup, digest: str, parts: int, before: in
         if is_earlier and event.type == "list.rows" and event.data["parts"] == parts:
             by_part[event.data["part"]] = event
     if len(by_part) < parts:
-        raise Refused(
-            "bad-list", f"only {len(by_part):,} of the {parts:,} parts of the list {digest} are recorded before it"
-        )
+        problem = f"the list {digest} consists of {count(parts, 'part')}, but the events before it have only"
+        raise Refused("bad-list", f"{problem} {len(by_part):,}")
     return [{"rank": None, **row} for part in range(1, parts + 1) for row in by_part[part].data["rows"]]
 
 

@@ -286,7 +286,7 @@ class Validator:
 
     def _rename_club(self, club: str, new_club: str) -> None:
         """Check and apply the rename of a club. Both names may occur in one game: its players may share a club."""
-        self._clubs.refuse_rename(club, new_club, partial(self._find_rename, "club"))
+        self._clubs.refuse_rename(club, new_club, partial(self._find_rename, "club"), "name")
         ids = self._clubs.ids(club)
         if not any(list_clubs(event) & ids for event in self._read_naming(ids)):
             raise Refused("club-unknown", f"no player has played for the club {quote(club)}; see: ratings games")

@@ -102,7 +102,7 @@ def _compute_differences(lookup: _PointsLookup, rows: list[AdjustmentRow]) -> It
     for row in rows:
         player = lookup.ladders.facts.current(row.player)
         if (first := lines.setdefault(player, row.line)) != row.line:
-            message = f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}; leave one out"
+            message = f"lines {first} and {row.line} of {row.file} are both for {quote(row.player)}; leave one out"
             raise Refused("player-twice", message)
         if row.to is None:
             yield row, str(row.points)

@@ -67,7 +67,7 @@ def draw_facts(version: Version, rng: Random, games: int) -> Facts:
             **_draw_labels(version, instant, rng),
             **GAME_TYPES[kind].generate(seats, rng),
         }
-        _add_side_members(data, version, rng)
+        _add_optional_members(data, version, rng)
         apply(facts, number, _build_event("game.recorded", instant, data))
     if version.ranking.adjustable:
         for name in sorted({_find_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
@@ -107,7 +107,7 @@ def _find_ladder(version: Version, facts: Facts, row: int) -> str:
     return next(iter(name_ladders_of_game(facts, row, version.ruleset)), "")
 
 
-def _add_side_members(data: dict[str, Any], version: Version, rng: Random) -> None:
+def _add_optional_members(data: dict[str, Any], version: Version, rng: Random) -> None:
     """Add the members besides places that a version's rule reads.
 
     If the rule reads scores, placing games get them; if it reads teams, half of the placing games with three or more
@@ -165,7 +165,10 @@ def _repeat_for_substitutes(data: dict[str, Any]) -> None:
 
 
 def parse_column_ranges(texts: Sequence[str], rule: Rule) -> dict[str, range]:
-    """Parse columns written as `seat=1..2`. Raises `BadArgument` for a column that the rule does not read."""
+    """Parse columns written as `seat=1..2`.
+
+    Raises `BadArgument` for other texts, for empty ranges, and for columns that the rule does not read.
+    """
     ranges: dict[str, range] = {}
     for text in texts:
         parts = re.fullmatch(r"([a-z][a-z0-9_.]*)=(-?\d{1,18})(?:\.\.(-?\d{1,18}))?", text, re.ASCII)
@@ -190,7 +193,7 @@ def has_drawn_columns(rule: Rule, ranges: ColumnRanges) -> bool:
 def simplify_for_drawing(version: Version, ranges: ColumnRanges) -> Version:
     """Return a version that scores every game separately, to generate games.
 
-    If the columns of the games are replaced later, its rule has no `check`.
+    If the columns of the games are replaced later, its rule has no `check` and, with a `sample`, reads no columns.
     """
     if version.ruleset.period != "game":
         ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})

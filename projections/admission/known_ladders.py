@@ -74,11 +74,11 @@ class NewLadders:
         self,
         connection: Connection,
         versions: Mapping[str, Sequence[Version]],
-        game: Callable[[], Facts],
+        load_game: Callable[[], Facts],
         occurred_at: int,
         data: Mapping[str, Any],
     ) -> None:
-        """Collect the ladders that a game creates; `game` returns facts with only this game.
+        """Collect the ladders that a game creates; `load_game` returns facts with only this game.
 
         If strict, raise `Refused` (new-ladder) instead.
         """
@@ -91,7 +91,7 @@ class NewLadders:
             in_scope = any(data["game"] in version.ruleset.scope.game for version in ruleset_versions)
             if not in_scope or not _has_ladder_labels(ruleset_versions, data):
                 continue
-            facts = facts or game()
+            facts = facts or load_game()
             version = in_force(ruleset_versions, occurred_at)
             if version is None or explain_ineligible(facts, 0, version.ruleset):
                 is_final = False  # another game with these labels may count
@@ -112,8 +112,8 @@ class NewLadders:
         if ladder.labels in existing or has_league:
             return
         if self._strict:
-            problem = f"{quote(ladder.name)} is a new ladder{self._suggest_similar(ladder)}"
-            raise Refused("new-ladder", f"{problem}; to create it, omit --strict")
+            problem = f"{quote(ladder.name)} is a new ladder; to create it, omit --strict"
+            raise Refused("new-ladder", f"{problem}{self._suggest_similar(ladder)}")
         existing.add(ladder.labels)
         self.ladders.append(ladder)
 

@@ -56,7 +56,7 @@ class Admission:
             until: the last position to read.
             allow_uncounted: whether to accept games that a ladder cannot score.
             notes: the collectors of notes about the games.
-            facts: a function that returns facts decoded earlier, at any position.
+            facts: a function that returns facts decoded earlier, as of any position.
         """
         self._league_notes = notes.leagues
         self._load_known_facts = facts
@@ -187,7 +187,7 @@ class Admission:
         if name.ruleset_id in self._unusable:
             raise Refused("bad-ruleset", f"{quote(ladder)}: {self._unusable[name.ruleset_id]}")
         if versions is None:
-            hint = did_you_mean(name.ruleset_id, self.versions)
+            hint = did_you_mean(name.ruleset_id, self.versions) or "; see: ratings rules list"
             raise Refused(
                 "unknown-ladder", f"no ruleset is called {quote(name.ruleset_id)} (ladder {quote(ladder)}){hint}"
             )

@@ -95,27 +95,27 @@ class LeagueNotes:
         elif type_name == "league.joined":
             self._joined_leagues[league] = None
 
-    def load_scheduled_games(self, connection: Connection, until: int | None = None) -> dict[str, str]:
+    def load_scheduled_games(self, connection: Connection, until_position: int | None = None) -> dict[str, str]:
         """Return the league of each scheduled game, by game id. The schedules are read only once."""
         if self._league_by_game is None:
-            self._league_by_game = find_leagues_of_scheduled_games(connection, until)
+            self._league_by_game = find_leagues_of_scheduled_games(connection, until_position)
         return self._league_by_game
 
     def add_game(
         self,
         connection: Connection,
-        until: int,
+        until_position: int,
         data: Mapping[str, Any],
         requirement: ActivityRequirement | None,
     ) -> None:
         """Note a proposed game, with the activity requirement that the players of its league must meet, if any."""
         league, game_id = data.get("league"), data["game_id"]
         if league is None:
-            if (scheduled_league := self.load_scheduled_games(connection, until).get(game_id)) is not None:
+            if (scheduled_league := self.load_scheduled_games(connection, until_position).get(game_id)) is not None:
                 self._unlabelled_games.setdefault(scheduled_league, game_id)
         elif requirement is not None:
             if self._recorded_leagues is None:
-                events = read_live(connection, until=until, type_name="league.created")
+                events = read_live(connection, until=until_position, type_name="league.created")
                 self._recorded_leagues = {event.data["league"] for event in events}
             if league in self._created_leagues or league in self._recorded_leagues:
                 self._games[game_id] = league, requirement

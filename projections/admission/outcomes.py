@@ -115,7 +115,11 @@ class ImportOutcome(WriteOutcome):
 
 @dataclass(frozen=True, slots=True)
 class DecisionOutcome(WriteOutcome):
-    """The outcome of recording decisions of one type; `unchanged` has the games of a file that need no change."""
+    """The outcome of recording decisions of one type.
+
+    `event_id` is the id of the first event, and `position` that of the last one, if any was recorded. `unchanged` has
+    the games of a file that need no change.
+    """
 
     type: str
     event_id: str | None

@@ -95,6 +95,6 @@ def _compare_compiled(
     if minted is None:
         return False
     if (minted, after.tolist()) != interpreted:
-        problem = "compiled and interpreted code computed different states; keep all numbers within 64 bits"
+        problem = "compiled and interpreted code computed different results; keep all numbers within 64 bits"
         raise rule_calls.make_failure(ladder, rule, ContractError(problem), row, "score_period")
     return True

@@ -237,9 +237,9 @@ def has_ties(game: dict[str, Any]) -> bool:
     if is_simple:
         return len({*game_places}) < len(game_places) and 0 not in game_places
     place_of_side = {
-        (seat.get("team"), "team" not in seat and seat["player"]): place
-        for place, seat in zip(game_places, participants, strict=True)
-        if "replaces" not in seat
+        (participant.get("team"), "team" not in participant and participant["player"]): place
+        for place, participant in zip(game_places, participants, strict=True)
+        if "replaces" not in participant
     }
     return len({*place_of_side.values()}) < len(place_of_side) and 0 not in place_of_side.values()
 

@@ -165,7 +165,11 @@ class Proposal:
         self._intake.close()
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
-        """Append the events, and return their outcome. Only one thread can append them."""
+        """Append the events, and return their outcome.
+
+        `progress` is called with the number of appended events. Raises `BadArgument` if the events were appended
+        before, `ClockBehind`, `StoreUnavailable`.
+        """
         with self._lock:
             result = self._intake.append(progress)
             if result.appended and self._league_notes is not None and self._league_notes.has_games:
@@ -193,7 +197,10 @@ class Proposal:
         return committed
 
     def impact(self) -> Impact:
-        """Return the changes that the events would make, computed at the first call. Raises `StoreUnavailable`."""
+        """Return the changes that the events would make, computed at the first call.
+
+        Raises `StoreUnavailable`, and `BadArgument` if the first call comes after the events were appended.
+        """
         with self._lock:
             if self._impact is None:
                 with self.ledger.reading() as connection:

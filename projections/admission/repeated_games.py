@@ -55,7 +55,7 @@ def describe_voided_games(connection: Connection, voided: Mapping[str, KnownEven
         game_ids = [game_id for game_id, event in remaining.items() if changeset.has(event.position)]
         for game_id in game_ids:
             del remaining[game_id]
-        notes.append(f"{_describe_games(game_ids)}; {_suggest_restore(changeset, void, game_ids)}")
+        notes.append(f"{_describe_games(game_ids)}; {_suggest_reinstatement(changeset, void, game_ids)}")
     if remaining:
         more = f"{count(len(remaining), 'more game')} {'is' if len(remaining) == 1 else 'are'} voided"
         notes.append(f"{more}; to see who voided a game, and why: ratings log GAME")
@@ -70,17 +70,17 @@ def _describe_games(game_ids: list[str]) -> str:
     return f"{len(game_ids):,} games are voided, so they do not count: {ids}{more}"
 
 
-def _suggest_restore(changeset: Changeset, void: KnownEvent, game_ids: list[str]) -> str:
-    """Return the command that restores the games that a changeset voided."""
+def _suggest_reinstatement(changeset: Changeset, void: KnownEvent, game_ids: list[str]) -> str:
+    """Return the command that makes games count again that a changeset voided, or the first of them."""
     is_undo = str(void.data["reason"]).startswith(UNDO_PREFIX)
     if is_undo or (changeset.types.keys() <= VOID_TYPES and changeset.event_count > 1):
         other_voids = changeset.types["game.voided"] - len(game_ids)
         command = f"ratings undo {changeset.position}"
         more = f" (this also reverts {count(other_voids, 'other void')})" if other_voids else ""
         pronoun = "it" if len(game_ids) == 1 else "them"
-        return f"to restore {pronoun}: {command}{more}"
+        return f"to make {pronoun} count again: {command}{more}"
     target = "it" if len(game_ids) == 1 else "the first"
-    return f"to restore {target}: ratings reinstate {shlex.quote(game_ids[0])} --reason TEXT"
+    return f"to make {target} count again: ratings reinstate {shlex.quote(game_ids[0])} --reason TEXT"
 
 
 class EqualGame(NamedTuple):
@@ -148,7 +148,7 @@ def _list_days(facts: Facts) -> set[int]:
 
 
 def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
-    """Return the key of a proposed game; None if a player is new, so that no recorded game can equal it."""
+    """Return the key of a proposed game; None if a player is new, because then no recorded game can equal it."""
     data = parse_object(waiting.draft.data.encode())
     numbers = [facts.player_numbers.get(participant["player"]) for participant in data["participants"]]
     persons = [facts.person[number] for number in numbers if number is not None]

@@ -80,7 +80,7 @@ class SeedChecks:
         Args:
             connection: the connection to the store.
             until: the last position to read.
-            load_known_facts: the function that returns facts decoded earlier, at any position, if there is one.
+            load_known_facts: the function that returns facts decoded earlier, as of any position, if there is one.
             pending_players: the players of the pending games, to which the caller may add.
         """
         self._connection, self._until = connection, until
@@ -106,7 +106,7 @@ class SeedChecks:
         if seeds := self._live.get(ladder, {}).get(person):
             problem = f"{quote(player)} is already seeded on {ladder} with {seeds[0].describe()}"
             raise Refused("seed-exists", f"{problem}; {_suggest_withdrawal(seeds)}")
-        if self._has_games(versions, ladder, player, person):
+        if self._is_too_late(versions, ladder, player, person):
             problem = f"{quote(player)} already has a game that counts on {ladder}; a seed must precede the first game"
             command = f"ratings adjust {shlex.quote(ladder)} {shlex.quote(player)} POINTS --reason TEXT"
             raise Refused("seed-late", f"{problem}; to change the points from now on: {command}")
@@ -157,8 +157,8 @@ class SeedChecks:
         of_ruleset = (people for ladder, people in self._live.items() if parse_name(ladder).ruleset_id == ruleset_id)
         return sum(len(seeds) for people in of_ruleset for seeds in people.values())
 
-    def _has_games(self, versions: Sequence[Version], ladder: str, player: str, person: str) -> bool:
-        """Tell whether a person has a counted game on a ladder, and no withdrawn seed that may be replaced.
+    def _is_too_late(self, versions: Sequence[Version], ladder: str, player: str, person: str) -> bool:
+        """Tell whether a person has a counted game on a ladder, and no withdrawn seed that a new one may replace.
 
         A pending game is regarded as counted if its labels match the ladder.
         """

@@ -94,6 +94,6 @@ def select_new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[S
         for row in rows:
             player = facts.current(row.player)
             if (first := lines.setdefault(player, row.line)) != row.line:
-                message = f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}; leave one out"
+                message = f"lines {first} and {row.line} of {row.file} are both for {quote(row.player)}; leave one out"
                 raise Refused("player-twice", message)
         return [row for row in rows if seeds.get(facts.current(row.player)) != (row.state, row.games)]

@@ -309,7 +309,7 @@ def _compare_changes(stream: Stream, row: int, repeated_changes: list[int], chan
 
 
 def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]]) -> None:
-    """Check a rule's predictions for two pairs of opponents. Raises `RuleFailure`."""
+    """Check a rule's predictions for at most two pairs of opponents. Raises `RuleFailure`."""
     version, ladder, player_count = stream.versions[0], stream.ladder, len(before[0])
     side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * player_count
     opponents = [player for player in range(1, player_count) if side[player] == MISSING or side[player] != side[0]]
@@ -389,8 +389,8 @@ def describe_trial(trial: Trial) -> Iterator[str]:
         if trial.is_empty:
             yield "not tried: the functions score, explain, remark and chance, and the list"
             yield (
-                "to try them, define `sample` in the rule, or pass the values of a column that random games lack: "
-                "--column NAME=LOW..HIGH"
+                "to try them, let the rule's `sample` generate games that can be scored, or pass the values of a "
+                "column that random games lack: --column NAME=LOW..HIGH"
             )
         elif trial.untried:
             yield f"not tried: games of type {' or '.join(trial.untried)}, because none was scored"

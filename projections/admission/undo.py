@@ -55,13 +55,13 @@ EVENT_NOUNS = {
 class UndoPlan(NamedTuple):
     """The events that undo a changeset, or rejections of what cannot be undone.
 
-    `seen_versions` has the id of the last event about each subject, on which the plan is based. `what` describes the
+    `last_event_ids` has the id of the last event about each subject, on which the plan is based. `what` describes the
     changeset. `newer` is the position and author of a newer event that is not undone, if any.
     """
 
     changeset: Changeset
     items: list[Item | Rejection]
-    seen_versions: dict[str, str]
+    last_event_ids: dict[str, str]
     what: str
     times: TimeFormat
     newer: tuple[int, str] | None = None
@@ -87,7 +87,7 @@ def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, 
     if not planner.items:
         raise Refused("undone-already", f"position {changeset.position} is already undone; see: ratings log")
     return UndoPlan(
-        changeset=changeset, items=planner.items, seen_versions=planner.seen_versions, what=description, times=times
+        changeset=changeset, items=planner.items, last_event_ids=planner.last_event_ids, what=description, times=times
     )
 
 
@@ -117,7 +117,7 @@ class _UndoPlanner:
 
     def __init__(self, connection: Connection, changeset: Changeset, reason: str, at: str) -> None:
         self.items: list[Item | Rejection] = []
-        self.seen_versions: dict[str, str] = {}
+        self.last_event_ids: dict[str, str] = {}
         self._connection, self._changeset, self._reason, self._at = connection, changeset, reason, at
         self._log = Log(connection)
         # the games that have more events than their first record
@@ -131,22 +131,22 @@ class _UndoPlanner:
             if event.type == "game.recorded" and subject not in self._changed_games:
                 self._add("game.voided", {"game_id": event.data["game_id"]}, subject, event.event_id)
             elif subject not in self._planned_subjects:
-                self._restore_game(subject)
+                self._revert_game(subject)
             self._planned_subjects.add(subject)
         elif event.type != "list.rows":
             root = find_root(self._log, event)
             if root is not None and root.event_id not in self._planned_subjects:
                 self._planned_subjects.add(root.event_id)
-                self._restore_event(root)
+                self._revert_event(root)
 
     def _add(self, type_name: str, data: dict[str, Any], subject: str, last_id: str) -> None:
         """Add an event to the plan, based on the last event about its subject."""
-        self.seen_versions[subject] = last_id
+        self.last_event_ids[subject] = last_id
         event = {"type": type_name, "occurred_at": self._at, "data": {**data, "reason": self._reason}}
         self.items.append(Item("", 0, event, None))
 
-    def _restore_game(self, subject: str) -> None:
-        """Add the events that restore a game to its state before the changeset."""
+    def _revert_game(self, subject: str) -> None:
+        """Add the events that return a game to its state before the changeset."""
         history = self._log.about(subject)
         own_indexes = [number for number, event in enumerate(history) if self._changeset.has(event.position)]
         before, after = apply_revisions(history[: own_indexes[0]]), apply_revisions(history[: own_indexes[-1] + 1])
@@ -179,7 +179,7 @@ class _UndoPlanner:
         problem = f"{name} was changed later, by {author} at position {last.position} ({last.type})"
         self.items.append(Rejection("changed-since", f"{problem}; first undo that: ratings undo {last.position}"))
 
-    def _restore_event(self, root: KnownEvent) -> None:
+    def _revert_event(self, root: KnownEvent) -> None:
         """Add the event that puts a non-game event back in force or withdraws it, as it was before the changeset."""
         chain = [root, *successors(self._log, root)]
         own_positions = [event.position or 0 for event in chain if self._changeset.has(event.position)]

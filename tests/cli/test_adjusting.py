@@ -96,7 +96,7 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
             "add them to its first line",
         ),
         ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
-        ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' is in lines 2 and 3 of {}"),
+        ("player,to\nanna,5\nanna,6\n", "player-twice: lines 2 and 3 of {} are both for 'anna'"),
         (
             "player,points,to\nanna,5,6\n",
             "missing-member: line 2 of {}: the row needs a value for `player`, and one for either `points` or `to`",

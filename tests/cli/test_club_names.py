@@ -31,6 +31,8 @@ def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: s
     assert ratings("import", "-", "--new-names", "accept", db=store, input=json.dumps(GAME)).exit_code == 0
     assert rename("nort", "North") == "club-unknown"
     assert rename("anna", "North") == "club-unknown"
+    itself = ratings("club", "rename", "north", "north", "--by", "tester", db=store)
+    assert "'north' cannot be renamed to itself; choose a different new name" in itself.stderr
     assert rename("north", "North") == ""
     assert rename("North", "north") == "rename-loop"
     assert rename("north", "x") == "renamed-already"

@@ -91,7 +91,8 @@ def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
     before = read_head(ratings, db)
     typo = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
     assert (typo.exit_code, typo.stderr.partition(":")[0]) == (1, "new-ladder")
-    assert "'catan-elo/basci' is a new ladder; did you mean catan-elo/basic?" in typo.stderr
+    message = "'catan-elo/basci' is a new ladder; to create it, omit --strict; did you mean catan-elo/basic?"
+    assert message in typo.stderr
     newcomer = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", "anna", "ben", "celo", db=db)
     assert (newcomer.exit_code, newcomer.stderr.partition(":")[0]) == (1, "new-player")
     assert "'celo' is new, and --strict accepts no new names; did you mean 'cleo'?" in newcomer.stderr

@@ -262,6 +262,12 @@ def test_ties_option_is_named_only_for_tables(one_db: str, ratings: Ratings) -> 
     assert "write Anna=Ole if they tied; if the name is correct" in result.stderr
 
 
+def test_word_for_no_player_is_refused_without_a_table(one_db: str, ratings: Ratings) -> None:
+    """The refusal of a word for no player in a game recorded by hand does not mention cells or rows."""
+    result = ratings("record", "--game", "chess", "--game-id", "g-3", "ben", "bye", db=one_db)
+    assert "'bye' does not name a player; leave it out, or record nothing if there was no game" in result.stderr
+
+
 def test_long_form_needs_a_row_per_player(one_db: str, ratings: Ratings) -> None:
     """In the long form, a cell with two players is refused with the advice to give each player a row."""
     table = f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,{{}},1\ng-3,{AT.format(3)},chess,ben,2\n"

@@ -246,7 +246,7 @@ def test_renaming_back_in_one_file_names_no_position(db: str, ratings: Ratings) 
 
     assert (result.exit_code, result.stderr.count("rename-loop"), "--event" in result.stderr) == (1, 2, False)
     assert "leave out that rename, or withdraw it first" in result.stderr
-    assert "'ben' cannot be renamed to itself; name a different new id" in result.stderr
+    assert "'ben' cannot be renamed to itself; choose a different new id" in result.stderr
 
 
 def test_adjusting_old_id_reaches_player(db: str, ratings: Ratings) -> None:

@@ -72,7 +72,7 @@ def test_voided_game_gets_a_note(db: str, ratings: Ratings) -> None:
     assert result.stdout.startswith("0 appended, 1 already there")
     assert (
         result.stderr
-        == "note: g-9 is voided, so it does not count; to restore it: ratings reinstate g-9 --reason TEXT\n"
+        == "note: g-9 is voided, so it does not count; to make it count again: ratings reinstate g-9 --reason TEXT\n"
     )
     (game,) = read_json(ratings, db, "games", "g-9")["rows"]
     assert game["voided"] is True

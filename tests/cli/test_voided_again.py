@@ -74,7 +74,7 @@ def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ra
     before = read_json(ratings, db, "standings", LADDER)["rows"]
     run_command(ratings, db, "undo", "--yes")
     assert json.loads(run_command(ratings, db, *again, "--format", "json").stdout)["voided"] == ["g1", "g2"]
-    expected = ["note: 2 games are voided, so they do not count: g1, g2; to restore them: ratings undo 8"]
+    expected = ["note: 2 games are voided, so they do not count: g1, g2; to make them count again: ratings undo 8"]
     for options in ([], ["--preview"], ["--dry-run"], ["--sync"]):
         assert list_notes(ratings, db, *again, *options) == expected
     follow(ratings, db, "ratings undo 8")
@@ -89,12 +89,14 @@ def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
     run_command(ratings, db, *RECORD)
     run_command(ratings, db, "undo", "--yes")
     assert list_notes(ratings, db, *RECORD) == [
-        "note: g9 is voided, so it does not count; to restore it: ratings undo 4"
+        "note: g9 is voided, so it does not count; to make it count again: ratings undo 4"
     ]
     follow(ratings, db, "ratings undo 4")
     run_command(ratings, db, "void", "g9", "--reason", "a friendly")
     way = "ratings reinstate g9 --reason TEXT"
-    assert list_notes(ratings, db, *RECORD) == [f"note: g9 is voided, so it does not count; to restore it: {way}"]
+    assert list_notes(ratings, db, *RECORD) == [
+        f"note: g9 is voided, so it does not count; to make it count again: {way}"
+    ]
     follow(ratings, db, way)
     assert {*list_times(ratings, db)} == {"g9"}
 
@@ -110,13 +112,14 @@ def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, rat
     for name in ("g1", "g2"):
         run_command(ratings, db, "void", name, "--reason", "a friendly")
     assert list_notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK) == [
-        "note: g1 is voided, so it does not count; to restore it: ratings reinstate g1 --reason TEXT",
-        "note: g2 is voided, so it does not count; to restore it: ratings reinstate g2 --reason TEXT",
-        "note: 2 games are voided, so they do not count: g3, g4; to restore them: ratings undo 10",
+        "note: g1 is voided, so it does not count; to make it count again: ratings reinstate g1 --reason TEXT",
+        "note: g2 is voided, so it does not count; to make it count again: ratings reinstate g2 --reason TEXT",
+        "note: 2 games are voided, so they do not count: g3, g4; to make them count again: ratings undo 10",
     ]
     (tmp_path / "d.csv").write_text(MORE.rpartition("g4")[0])
     assert list_notes(ratings, db, "import", "d.csv", *NEW_YORK) == [
-        "note: g3 is voided, so it does not count; to restore it: ratings undo 10 (this also reverts 1 other void)"
+        "note: g3 is voided, so it does not count; to make it count again: ratings undo 10 (this also reverts 1 other "
+        "void)"
     ]
     for name in ("g3", "g4"):
         run_command(ratings, db, "reinstate", name, "--reason", "r")

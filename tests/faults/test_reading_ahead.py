@@ -227,7 +227,7 @@ def test_failure_while_reading_ahead_is_raised() -> None:
     for kind, error, message in (
         ("bug", RuntimeError, "KeyError: 'a bug'"),
         ("kill", WorkerLost, "killed by signal 9"),
-        ("end", WorkerLost, "ended without an exit status"),
+        ("end", WorkerLost, "ended early, with exit status 0"),
     ):
         messages = run_ahead(yield_and_fail(kind))
         assert next(messages) == b"first"

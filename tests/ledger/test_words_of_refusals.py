@@ -64,11 +64,11 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a member of participants": (
         "game.recorded", GAME | {"score": 3},
-        "unknown-member: score: this is a member of a participant, not of the game; move it there",
+        "unknown-member: score: this is a member of a participant, not of the game; move it to a participant",
     ),
     "a member of the game": (
         "game.recorded", GAME | {"participants": [SEATS[0] | {"city": "Bonn"}, SEATS[1]]},
-        "unknown-member: participants.1.city: this is a member of the game, not of a participant; move it there",
+        "unknown-member: participants.1.city: this is a member of the game, not of a participant; move it to the game",
     ),
     "a place that fits a score": (
         "game.recorded",
