@@ -91,7 +91,8 @@ def create_base(
         objects: The object store.
         facts: The settled facts of unsealed games.
         segments: The names of all segments; the last is the head segment, which holds these facts.
-        changed: The first positions of the sealed games that a later event changed.
+        changed: The first positions of the sealed games that a later event changed; the head segment has these games
+            as they are now.
         records: (position, record) of all events that are not about games.
         clock_game_positions: The first positions of the games that have a clock, by game id.
         needs_accounts: Whether accounts are needed even if no recorded ruleset reads them.
@@ -106,18 +107,17 @@ def create_base(
         for position, record in records
         if (subject := _find_subject(position, record, reads_accounts)) is not None
     ]
-    # "gone" has the changed games, whose current versions are in the head segment; "of" has the subjects
     columns = {
-        "gone": np.array(sorted(changed), dtype=np.int64),
+        "changed_positions": np.array(sorted(changed), dtype=np.int64),
         "others_at": np.array([position for position, *_ in relevant], dtype=np.int64),
         "others": [record for _, record, _ in relevant],
-        "of": [subject for *_, subject in relevant],
+        "subjects": [subject for *_, subject in relevant],
     }
     about = {
         "position": facts.position,
         "chain_hash": facts.chain_hash.hex(),
         "segments": segments,
-        "games_at": clock_game_positions,
+        "clock_game_positions": clock_game_positions,
         "recorded_until": facts.recorded_until,
     }
     name, content = name_by_content("base", encode_object(columns, about))
@@ -148,9 +148,9 @@ class SharedBase:
         self.position: int = base.about["position"]
         self.chain_hash = bytes.fromhex(base.about["chain_hash"])
         self.recorded_until: int = base.about["recorded_until"]
-        self._clock_game_positions: dict[str, int] = base.about["games_at"]
-        self._changed_positions = base.column("gone")
-        rows = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
+        self._clock_game_positions: dict[str, int] = base.about["clock_game_positions"]
+        self._changed_positions = base.column("changed_positions")
+        rows = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("subjects"), strict=True)
         # (position, event, subject) of the events that are not about games
         self._other_events = [
             (position, read_known_event(position, record), subject) for position, record, subject in rows

@@ -107,7 +107,7 @@ def compute_on_cluster(
             "replay",
             prepared,
             pack,
-            asked=pack.requested,
+            requested=pack.requested,
             stored=pack.stored,
             changes=changes,
             streamed=find_streamed_ladder(pack, facts.rulesets[ruleset_id], changes),

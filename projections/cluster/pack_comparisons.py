@@ -54,7 +54,7 @@ def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         for name in streams
         if find_family(versions, parse_name(name).values) in plan["families"]
     }
-    names = {name for name in members if not plan["asked"] or name in plan["asked"]}
+    names = {name for name in members if not plan["requested"] or name in plan["requested"]}
     compared, published = (
         compare_simulated_ladders(_build_lookups(plan["lists"]), current, hypothetical, ruleset.id, names, failed)
         if names

@@ -49,7 +49,7 @@ def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         name: stream
         for name, stream in planned.streams.items()
         if find_family(versions, parse_name(name).values) in plan["families"]
-        and (not plan["asked"] or name in plan["asked"])
+        and (not plan["requested"] or name in plan["requested"])
     }
     build = partial(build_ladder, changes=plan["changes"])
     results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])

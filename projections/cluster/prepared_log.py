@@ -90,7 +90,7 @@ def seal(connection: Connection, cluster: Cluster, until: int) -> SealedLog:
             "makes": str(name),
             "records": f"records-{name.first}-{name.last}-{name.chain_hash}",
             "ledger": ledger,
-            "behind": (read_chain_hash(connection, name.first) or b"").hex(),
+            "chain_before": (read_chain_hash(connection, name.first) or b"").hex(),
         }
         tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
     for task in run_tasks(cluster, "sealing", tasks, partial(_copy_records, connection, objects)):
@@ -205,7 +205,7 @@ def _create_head_segment(
     """Create the segment of unsealed events and its numbers object; return the segment, and all numbers objects."""
     # the name depends on the previous segment, because the numbers do
     previous_name = sealed_log.segments[-1].name if sealed_log.segments else ""
-    name, content = name_by_content("segment-head", encode_segment(facts, {"behind": previous_name}))
+    name, content = name_by_content("segment-head", encode_segment(facts, {"previous": previous_name}))
     objects.create(name, content)
     head_segment = _open(objects, name)
     objects.create(to_numbers_name(name), number_head_segment(head_segment, sealed_log.numbers))

@@ -73,7 +73,7 @@ def open_cluster(
     with open_engine(on) as engine:
         if not compiling.is_available():
             raise StoreUnavailable(
-                "this machine needs numpy and numba, as the workers do: pip install 'ratings-ledger[fast]'", "file"
+                "a cluster needs numba, on this machine and on the workers: pip install 'ratings-ledger[fast]'", "file"
             )
         try:
             golden_digest = compute_golden_digest()

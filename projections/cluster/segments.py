@@ -326,9 +326,9 @@ class Numbering:
 
 
 def number_head_segment(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
-    """Number the head segment, and return the bytes of its numbers object. All its players get new numbers, also
-    those with numbers in earlier segments; readers match players by name.
+    """Number the head segment, and return the bytes of its numbers object.
 
+    All its players get new numbers, also those with numbers in earlier segments; readers match players by name.
     `earlier` are the numbers objects of the other segments.
     """
     known_cells: dict[NamedCell, int] = {}

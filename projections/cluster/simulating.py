@@ -166,7 +166,7 @@ def _compare_packs(
             "compare",
             prepared,
             pack,
-            asked=names,
+            requested=names,
             under=ruleset.model_dump(mode="json", exclude_unset=True),
             as_of=request.as_of,
             lists=load_lists(pack),

@@ -158,7 +158,10 @@ class _TaskQueue:
         if isinstance(error, UnfitWorker):
             raise WorkerLost(str(error)) from None
         if isinstance(error, ConflictingOutput):
-            raise StoreDamaged(f"{error}: a worker's memory or processor is faulty; nothing was promoted") from None
+            raise StoreDamaged(
+                f"{error}: a worker's memory or processor is faulty; find that machine, and run the same command again "
+                "without it"
+            ) from None
         if task in self.done:
             return None
         is_written = objects.size(task.output) is not None

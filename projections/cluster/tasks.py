@@ -175,7 +175,7 @@ def _seal(objects: Objects, plan: dict[str, Any]) -> Iterator[Bytes]:
     content = memoryview(objects.read(records, 0, objects.size(records) or 0))
     if zlib.crc32(content[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(content[-CRC_BYTES:]):
         raise DamagedObject(records, "has a wrong checksum")
-    return build_segment(content[:-CRC_BYTES], bytes.fromhex(plan["behind"]), name, plan["ledger"])
+    return build_segment(content[:-CRC_BYTES], bytes.fromhex(plan["chain_before"]), name, plan["ledger"])
 
 
 def build_segment(records: Any, previous_chain: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:

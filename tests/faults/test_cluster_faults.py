@@ -303,7 +303,8 @@ def test_different_results_of_one_task_prevent_promotion(cluster: LocalCluster, 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("ratings: out-")
     assert result.stderr.endswith(
-        "was created twice with different bytes: a worker's memory or processor is faulty; nothing was promoted\n"
+        "was created twice with different bytes: a worker's memory or processor is faulty; find that machine, and run "
+        "the same command again without it\n"
     )
     assert read_stored_rows(rebuilding.url) == []
 

@@ -148,7 +148,8 @@ CASES = {
     ),
     "a quotation mark within a name": csv('Date,1st,2nd\n2024-11-22,an"na,ben\n', games=[ONE[0].replace("an", 'an"')]),
     "something behind a quotation mark": csv(
-        'Date,1st,2nd\n2024-11-22,"anna"x,ben\n', refused=[("2 bad-csv", "',' expected after '\"'; check its quotation")]
+        'Date,1st,2nd\n2024-11-22,"anna"x,ben\n',
+        refused=[("2 bad-csv", "',' expected after '\"'; check its quotation")],
     ),
     "another delimiter further down": csv(
         "Date;1st;2nd\n22.11.2024;anna;ben\n23.11.2024,ben,anna\n",
