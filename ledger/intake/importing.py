@@ -126,7 +126,7 @@ class FileIntake(Intake):
         self._spool.look_ahead(outcome[0] for outcome in outcomes if isinstance(outcome, tuple))
         super()._check_block(block)
 
-    def _process_note(self, entry: BlockEntry) -> None:
+    def _process_other_entry(self, entry: BlockEntry) -> None:
         if isinstance(entry, Progress):
             self._on_progress(entry)
         elif isinstance(entry, FileDigest):
@@ -141,7 +141,7 @@ class FileIntake(Intake):
             if entry.table_read is not None:
                 self.result.tables[entry.file] = entry.table_read
         else:
-            super()._process_note(entry)
+            super()._process_other_entry(entry)
 
     def _process_item(self, entry: ParsedItem, lookups: Iterator[tuple[bool, Rejection | None]]) -> None:
         if entry.item.file not in self._incomplete_files:

@@ -117,7 +117,7 @@ class IntakeResult:
     read_as: TableOptions | None = None
     # the defects of files that a restore accepted
     accepted_defects: list[str] = field(default_factory=list)
-    # the new ladders; and the existing label for each new label that resembles one
+    # the new ladders; and the name of a similar ladder, existing or new, for each of them that has one
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
     # the games that are not on any ladder, by reason
@@ -172,7 +172,7 @@ class WaitingDrafts(EventLookup, Protocol):
 
 
 class DraftList(WaitingDrafts):
-    """Waiting drafts in memory, for events that do not come from files. Drafts from files wait in a `Spool`."""
+    """Waiting drafts in memory. The drafts of imported files wait in a `Spool`."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, WaitingDraft] = {}
@@ -360,9 +360,9 @@ class Intake:
             if isinstance(entry, ParsedItem):
                 self._process_item(entry, lookups)
             else:
-                self._process_note(entry)
+                self._process_other_entry(entry)
 
-    def _process_note(self, entry: BlockEntry) -> None:
+    def _process_other_entry(self, entry: BlockEntry) -> None:
         """Process an entry of a file that is not an event."""
         if isinstance(entry, Rejection):
             self._add_refusal(entry, entry.file, entry.line, None)
@@ -452,21 +452,20 @@ class Intake:
 
     def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         """Compare a draft with the waiting draft of the same id or game; return None, or a refusal if they differ."""
+        game_id, origin = draft.subject.removeprefix("game:"), _describe_origin(waiting)
         if waiting.draft.event_id != draft.event_id:
-            game_id = draft.subject.removeprefix("game:")
-            return Rejection(
-                "game-exists", f"{quote(game_id)} is also in {_describe_origin(waiting)}; leave out one of the two"
-            )
+            return Rejection("game-exists", f"{quote(game_id)} is also in {origin}; leave out one of the two")
         if are_equal_drafts(waiting.draft, draft):
             self._count_existing(item, draft)
             return None
-        return Rejection(
-            "id-conflict",
-            f"the id {quote(draft.event_id)} has different content in {_describe_origin(waiting)}; use another id",
-        )
+        is_game = draft.type == "game.recorded" and draft.event_id == draft.subject
+        name = f"the game {quote(game_id)}" if is_game else f"the id {quote(draft.event_id)}"
+        # a game without an id in its file gets another remedy (`_add_remedy`)
+        remedy = "" if item.is_numbered else f"; use another {'game_id' if is_game else 'id'}"
+        return Rejection("id-conflict", f"{name} has different content in {origin}{remedy}")
 
     def _add_remedy(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
-        """Add a remedy to the refusal of a game with the id of another game; each kind of remedy once per file."""
+        """Add a remedy to the refusal of a game whose id has different content; each kind of remedy once per file."""
         if problem is None or problem.code != "id-conflict":
             return problem
         remedy, kind = self._find_remedy(draft, item)
@@ -476,7 +475,7 @@ class Intake:
         return problem._replace(message=f"{problem.message}; {remedy}")
 
     def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
-        """Return a remedy for a game with the id of another game, and the kind of remedy."""
+        """Return a remedy for a game whose id has different content, and the kind of remedy."""
         void = self._repeats.find_void(draft)
         assert void is not None
         return describe_reinstatement(void, file="", is_compared=False), "voided"

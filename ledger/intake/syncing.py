@@ -330,7 +330,7 @@ class _ChangeCollector:
     decided_at: str
 
     def void(self, game: ImportedGame) -> None:
-        """Void a game that is no longer in the sheet."""
+        """Void a live game that is no longer in the sheet, or refuse that if the ledger has changed the game."""
         if game.now.voided:
             return
         if self._has_ledger_change(game):
@@ -341,7 +341,10 @@ class _ChangeCollector:
         self.sync.differences.append(SheetDifference("vanished", game.game_id, None, game.now, None))
 
     def change(self, row: SheetGame, game: ImportedGame, played_at: int) -> None:
-        """Correct or reinstate an imported game, so that it equals its row and has this time of play."""
+        """Correct or reinstate an imported game, so that it equals its row and has this time of play.
+
+        If the ledger has changed the game differently, refuse an edited row, and leave the game as it is otherwise.
+        """
         now, current = game.now, self._describe_current(game)
         is_edited = game.base.voided or not row.likeness.equals(game.likeness)
         is_equal = not now.voided and row.likeness.equals(current)

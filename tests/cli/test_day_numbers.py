@@ -141,6 +141,23 @@ def test_second_table_of_a_game_and_day_is_refused(tables: Tables) -> None:
     assert second == f"the game '2024-09-17-2' {difference.replace('Ben', 'Cleo').replace('Anna', 'Ben')}"
 
 
+def test_two_tables_of_a_game_and_day_in_one_import_are_refused(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """Two tables in one import conflict, too; the remedy is another one if the tables have ids."""
+    remedies = (
+        ("Date,1st,2nd", "two tables have games on the same day: number"),
+        ("Date,game_id,1st,2nd", "use another game_id"),
+    )
+    for header, remedy in remedies:
+        files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+        for file, players in zip(files, ("Anna,Ben", "Ben,Anna"), strict=True):
+            game_id = "2024-09-17-1," if "game_id" in header else ""
+            file.write_text(f"{header}\n2024-09-17,{game_id}{players}\n", encoding="utf-8")
+        result = ratings("import", *files, "--set", "game=chess", "--format", "json", db=db)
+        (rejection,) = json.loads(result.stdout)["rejected"]
+        text = f"the game '2024-09-17-1' has different content in line 2 of {files[0]}; {remedy}"
+        assert rejection["message"].startswith(text)
+
+
 def test_number_of_a_vanished_game_is_skipped(tables: Tables) -> None:
     """After --sync voided a game, the same sheet can be imported without --sync, and can grow."""
     tables.import_table("chess", CHESS)

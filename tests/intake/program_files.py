@@ -154,7 +154,7 @@ PGN = {
         f"{format_tags(result='2-0')}\n1-0\n\n{format_tags().replace('Result', 'Outcome')}\n1-0\n\n"
         f"{format_tags(white='a').replace(chr(34) + ']', ']', 1)}\n1-0\n",
         refused=[
-            ("1 bad-time", "Date: '????.??.??' is not a full date; write the day as 2024.11.22"),
+            ("1 bad-time", "Date: '????.??.??' is not a full date; write the day in the form 2024.11.22"),
             ("11 bad-time", "--set occurred_at=2024-11-22"),
             ("21 missing-member", "Black: '?' is not a player"),
             ("31 bad-value", "Result: '2-0' is not one of 1-0"),

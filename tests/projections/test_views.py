@@ -633,7 +633,7 @@ def test_rejections_of_a_batch_have_event_numbers(url: str) -> None:
             ("player-twice", None, 2),
             ("id-conflict", None, 3),
         ]
-        assert rejections[1].message.endswith("has different content in event 1 of this list; use another id")
+        assert rejections[1].message.endswith("has different content in event 1 of this list; use another game_id")
         (rejection_of_single,) = ledger.propose(batch[1], "mira", new_names="accept").rejections
         assert (rejection_of_single.code, rejection_of_single.line) == ("player-twice", None)
 

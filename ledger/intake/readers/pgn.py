@@ -271,7 +271,8 @@ class _GameConverter:
             # these games get numbers, too, so that later games keep theirs once the result is known
             with suppress(Refused):
                 _ = address or self._number_game(tags)
-            self.special_games.add("without a result (*)")
+            reason = "without a result (*)" if result == "*" else f'with the Termination "{_UNFINISHED}"'
+            self.special_games.add(reason)
             return None
         game_id = address or self._number_game(tags)
         white, black = _read_player_name(tags, "White"), _read_player_name(tags, "Black")
@@ -335,7 +336,7 @@ def _find_day(tags: dict[str, str], fixed: str | None) -> str:
     if match is not None:
         return f"{match[1]}-{match[2]}-{match[3]}"
     problem = f"{name}: {quote(text)} is not a full date" if text else "the game has no tag Date"
-    remedy = "write the day as 2024.11.22, or set it for all games of the file: --set occurred_at=2024-11-22"
+    remedy = "write the day in the form 2024.11.22, or set it for all games of the file: --set occurred_at=2024-11-22"
     raise Refused("bad-time", f"{problem}; {remedy}")
 
 

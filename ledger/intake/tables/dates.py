@@ -213,7 +213,7 @@ def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -
                 ambiguous = ambiguous or (line, text)
     if len(decisive) > 1 or not possible:
         message = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in decisive.items())
-        raise Refused("unclear-dates", f"no order fits all dates: {message}; write all of them as 2024-11-22")
+        raise Refused("unclear-dates", f"no order fits all dates: {message}; write all of them in the form 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
         return Order(name, decisive.get(name) or ambiguous)
@@ -266,14 +266,14 @@ def read_typed_time(text: str) -> str:
     """
     if not is_spreadsheet_date(text):
         if _lacks_year(text):
-            raise Refused("bad-time", f"{quote(text)} has no year; write the whole date, as 2024-11-22")
+            raise Refused("bad-time", f"{quote(text)} has no year; write the whole date in the form 2024-11-22")
         return text
     try:
         return normalise_moment(text, None, find_date_order([(1, text)], None).name)
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
-        message = f"the order of day and month in {quote(text)} is unclear; write the date like 2024-11-22"
+        message = f"the order of day and month in {quote(text)} is unclear; write the date in the form 2024-11-22"
         raise Refused("unclear-dates", message) from None
 
 
@@ -325,8 +325,8 @@ def _format_as_iso(text: str, order: str) -> str:
     elif text.isdecimal():
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")
     elif _lacks_year(text):
-        message = f"{quote(text)} has no year; write the whole date, as 2024-11-22, or format the column with years"
-        raise Refused("bad-time", f"occurred_at: {message}")
+        message = f"{quote(text)} has no year; write the whole date in the form 2024-11-22"
+        raise Refused("bad-time", f"occurred_at: {message}, or format the column with years")
     else:
         raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
     if day is None:
