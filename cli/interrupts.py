@@ -16,9 +16,10 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 @contextmanager
 def end_soon_after_interrupt(format_message: Callable[[], str]) -> Iterator[None]:
-    """End the process within two seconds after Ctrl-C with code 130; if it has to be killed, print `format_message()`.
+    """End the process within two seconds after Ctrl-C with code 130.
 
-    Raises `KeyboardInterrupt` after Ctrl-C, even if a driver turned it into another error.
+    If the block does not end in time, print `format_message()`. Raises `KeyboardInterrupt` after Ctrl-C, even if a
+    driver turned it into another error.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -155,7 +155,10 @@ HEADINGS = {
 }
 
 DISK_FULL_REMEDY = "free some space, or send the output elsewhere; to list the events recorded so far: ratings log"
-OUT_OF_MEMORY_MESSAGE = b"ratings: there is not enough memory; the interrupted operation changed nothing\n"
+OUT_OF_MEMORY_MESSAGE = (
+    b"ratings: there is not enough memory; the interrupted operation changed nothing; "
+    b"free some memory and run the same command again\n"
+)
 
 # while a command is under way, an interrupt must not end the process at once
 _under_way = False
@@ -163,14 +166,17 @@ _interrupted = False
 
 
 def set_under_way(value: bool) -> bool:
-    """Set whether a command is under way, which an interrupt must not cut short; return the previous value."""
+    """Record whether a command is under way, and return the previous value.
+
+    While one is, an interrupt must not end the process at once.
+    """
     global _under_way
     previous, _under_way = _under_way, value
     return previous
 
 
 def is_under_way() -> bool:
-    """Tell whether a command is under way, which an interrupt must not cut short."""
+    """Tell whether a command is under way. If so, an interrupt must not end the process at once."""
     return _under_way
 
 
@@ -195,7 +201,7 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[name][0].partition(":")
-        was_under_way = set_under_way(False)
+        was_under_way = set_under_way(False)  # while modules load, an interrupt may end the process at once
         try:
             command = getattr(import_module(f"ratings_ledger.cli.commands.{module}"), attribute)
         finally:
@@ -274,7 +280,7 @@ def run_program(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     for argument in sys.argv[1:] if arguments is None else arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            _print_failure(f"the argument {quote(argument)} is not valid UTF-8")
+            _print_failure(f"the argument {quote(argument)} is not valid UTF-8; write it in UTF-8, or rename the file")
             sys.exit(2)
     _silence_memory_errors()
     try:
@@ -319,7 +325,7 @@ def invoke(arguments: list[str] | None = None) -> int:
         _print_to_stderr(error_text.getvalue())
         if error.exit_code != click.UsageError.exit_code:
             return error.exit_code
-        return _print_stop(words, "usage", error.format_message(), error.exit_code)
+        return _print_failure_as_json(words, "usage", error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
@@ -335,10 +341,10 @@ def invoke(arguments: list[str] | None = None) -> int:
     finally:
         set_under_way(was_under_way)
     _print_failure(message)
-    return _print_stop(words, reason, message, exit_code)
+    return _print_failure_as_json(words, reason, message, exit_code)
 
 
-def _print_stop(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
+def _print_failure_as_json(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
     """Print as JSON why a command stopped, if --format is json; return the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
         from ratings_ledger.cli.output.render import to_json  # slow to import, and most commands succeed

@@ -85,7 +85,8 @@ class Command(click.Command):
     def invoke(self, context: click.Context) -> Any:
         """Run the command.
 
-        Raises `click.UsageError` for a bad argument, `click.ClickException` for unknown names and failed rules.
+        Raises `click.UsageError` for a bad argument, `click.ClickException` for unknown names, failed rules and invalid
+        rulesets.
         """
         try:
             return super().invoke(context)

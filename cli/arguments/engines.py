@@ -23,7 +23,7 @@ on_option = click.option(
     metavar="ENGINE",
     envvar="RATINGS_ENGINE",
     show_envvar=True,
-    help="The engine whose workers replay: a Dask scheduler, tls://HOST:PORT, or processes:N on this machine.",
+    help="The engine whose workers replay: a Dask scheduler (tls://HOST:PORT), or processes:N on this machine.",
 )
 segments_option = click.option(
     "--segments",

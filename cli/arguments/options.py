@@ -112,7 +112,7 @@ by_option = click.option(
 
 
 def read_elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the games of an option without duplicates. Raises `click.BadParameter` for a name that Elo cannot use."""
+    """Return the slugs of an option's games, each once. Raises `click.BadParameter` for a name that Elo cannot use."""
     # slow to import, and few commands read tables
     from ratings_ledger.ledger.intake.tables.table_games import make_slug
 
@@ -152,7 +152,7 @@ def require_files_readable_twice(files: Sequence[str], command: str) -> None:
             raise click.UsageError(f"{name} is named twice; name each file once")
         if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
             source = "standard input" if name == STDIN else name
-            raise click.UsageError(f"{command} reads {source} twice; give a file instead of a pipe or device")
+            raise click.UsageError(f"{command} must read {source} twice; give a file instead of a pipe or device")
 
 
 def read_new_path(value: str, suffixes: Collection[str], description: str) -> Path:

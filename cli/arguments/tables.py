@@ -63,7 +63,7 @@ def _parse_fixed(text: str) -> tuple[str, str]:
     name, value = _parse_pair(text, "game=chess")
     if name not in GAME_COLUMNS and not is_number(name):
         hint = did_you_mean(name, GAME_COLUMNS)
-        raise click.BadParameter(f"{name!r} is not a column of a game{hint}; the columns are {', '.join(GAME_COLUMNS)}")
+        raise click.BadParameter(f"{name!r} is not a column of a game; the columns are {', '.join(GAME_COLUMNS)}{hint}")
     return name, value
 
 
@@ -158,7 +158,10 @@ class TableFiles(NamedTuple):
     save_as: str | None
 
     def read(self, command_options: TableOptions) -> tuple[TableOptions, list[Rejection]]:
-        """Return the options from these files and the command line, and the problems of the files."""
+        """Return the options from these files and the command line, and the problems of the files.
+
+        Raises `click.UsageError` for an unusable separator of partners.
+        """
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
@@ -178,8 +181,8 @@ class TableFiles(NamedTuple):
         if len(files) > 1:
             raise click.UsageError("--save-profile describes one FILE; name only one")
         if os.path.lexists(self.save_as) and not self._is_update:
-            message = f"{self.save_as} exists; to use and update it, add --profile {self.save_as}"
-            raise click.UsageError(message)
+            remedy = f"choose another file, or pass --profile {self.save_as} to use and update it"
+            raise click.UsageError(f"{self.save_as} exists; {remedy}")
 
     @property
     def is_used(self) -> bool:
@@ -236,7 +239,11 @@ def find_only_game(connection: Connection) -> str | None:
 
 
 def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOptions:
-    """Complete the options of a table with the ledger's zone, its games, and the ids that must not be split."""
+    """Complete the options of a table with facts of the ledger.
+
+    These are its home zone, unless the options have a zone; the games that its rulesets score; and the ids that must
+    not be split.
+    """
     return options._replace(
         zone=options.zone or home_zone(connection),
         unsplit_ids=find_unsplittable_ids(connection, options.partners or PARTNER_SEPARATORS),
@@ -276,7 +283,7 @@ def read_table_options(
 
 
 def with_table_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of tables to a command, as the parameters `tables` and `table_files`."""
+    """Add table options, --zone and --save-profile to a command, as the parameters `tables` and `table_files`."""
 
     @wraps(command)
     def run_with_tables(*args: Any, zone: str | None, save_as: str | None, **options: Any) -> int:

@@ -27,7 +27,7 @@ def decode_for_command(
 ) -> Facts:
     """Return the facts known at a position (default: the head), and note events that are ignored.
 
-    At the end of the command, save the names for completion in the shell.
+    If these are the newest facts, save their names for completion in the shell at the end of the command.
     """
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
     report_ignored_events(facts.left_out)

@@ -1,5 +1,6 @@
 """Implement `backup`: copy the log to another place, and prove that it can be restored."""
 
+import os.path
 from pathlib import Path
 
 import click
@@ -58,7 +59,8 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str
 def note_problems(folder: Path, result: BackupResult) -> bool:
     """Note missing and changed backups, and the problems that prevent deletion; return whether any prevent it."""
     for name, problem_text in result.mismatched:
-        render.note(f"note: {folder / name} {problem_text}; it is ignored, and not deleted")
+        kept_text = ", and not deleted" if os.path.lexists(folder / name) else ""
+        render.note(f"note: {folder / name} {problem_text}; it is ignored{kept_text}")
     problems = result.describe_problems(folder)
     for problem in problems:
         render.note(f"ratings: {problem}")

@@ -120,8 +120,8 @@ def correct(  # long, because each option is a parameter
     labels = {name: label for name, label in options.items() if name not in TABLE_OPTIONS and label is not None}
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or labels or has_result:
-            message = "--file contains all corrections; combine it only with options for reading a table"
-            raise click.UsageError(f"{message}, such as --map, --profile and --zone")
+            message = "--file contains all corrections; leave out GAME, PLAYERS and the options for a single game"
+            raise click.UsageError(f"{message}, such as --score and --at")
         return _correct_many(context, file, reason, *read_table_options(options, zone))
     if any(options[name] for name in TABLE_OPTIONS if name != "partners"):
         raise click.UsageError(
@@ -150,10 +150,10 @@ def correct(  # long, because each option is a parameter
         elif players or labels or new_time or has_result:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **labels, **new_time}.items() if value != ""}
-            given = {"at": at, "zone": zone, "expect": expect, "score": score, "sets": sets, "reason": reason}
-            values = labels | {name: value for name, value in given.items() if value is not None}
-            words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
-            _refuse_split_teams(game, players, people, syntax, words)
+            other_options = {"at": at, "zone": zone, "expect": expect, "score": score, "sets": sets, "reason": reason}
+            option_values = labels | {name: value for name, value in other_options.items() if value is not None}
+            option_words = [word for name, value in option_values.items() for word in (f"--{name}", str(value))]
+            _refuse_split_teams(game, players, people, syntax, option_words)
             scores = score if sets is None else count_sets(sets, score)
             cells = players if scores is None else add_scores(game, players, people, score=scores, syntax=syntax)
             new |= {"participants": place_players(game, cells, people, syntax)} if cells else {}
@@ -173,17 +173,17 @@ def correct(  # long, because each option is a parameter
 
 
 def _refuse_split_teams(
-    game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax, options: list[str]
+    game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax, option_words: list[str]
 ) -> None:
-    """Raise `Refused` (side-disagrees), with the correct command, for PLAYERS that split the teams of a game.
+    """Raise `Refused` (side-disagrees), with the command to run instead, for PLAYERS that split the teams of a game.
 
-    `options` are the words of the options that say what to correct, and why.
+    `option_words` are the options of the correction with their values, which the command to run instead repeats.
     """
     separator_and_sides = None if syntax.partners else join_sides(game, players, people, syntax)
     if separator_and_sides is None:
         return
     game_id, (separator, sides) = game.data["game_id"], separator_and_sides
-    corrected = shlex.join(["ratings", "correct", game_id, "--partners", separator, *sides, *options])
+    corrected = shlex.join(["ratings", "correct", game_id, "--partners", separator, *sides, *option_words])
     raise Refused(
         "side-disagrees", f"{quote(game_id)} is a game of teams; name each side with its partners: {corrected}"
     )
@@ -253,10 +253,10 @@ def _edit_game(game: RevisedGame) -> dict[str, Any]:
 def _read_game() -> dict[str, Any]:
     if sys.stdin.isatty():
         raise click.UsageError(
-            "name PLAYERS or an option with the correction, such as --score or --edit; or give JSON on standard input"
+            "name PLAYERS, pass an option with the correction, such as --at, or --edit, or give JSON on standard input"
         )
     game = parse_object(sys.stdin.buffer.read(1 << 20))
-    # the output of `ratings games GAME` and a whole event are accepted, too
+    # the output of `ratings games GAME --format json` and a whole event are accepted, too
     if isinstance(rows := game.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
         game = rows[0]
     if isinstance(data := game.get("data"), dict):
@@ -297,7 +297,7 @@ def void(
     has_many = file is not None or batch is not None
     if [game_id, event, file, batch].count(None) != 3 or (has_many and expect is not None):
         raise click.UsageError(
-            "name a GAME, an event with --event, or many games with --file or --batch; many games take no --expect"
+            "pass exactly one of GAME, --event, --file and --batch; --expect works only with GAME or --event"
         )
     if has_many:
         return _record_events(context, "game.voided", "voided", partial(_read_voids, context, file, batch, reason))

@@ -26,10 +26,10 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
         ratings diff now rules=club-catan-elo@2
         ratings diff published now
 
-    Coordinates are now, published, a position or time of the log, or parts between commas such as
-    as-of=2024-12-31,known-at=217,rules=club-catan-elo@2. A published list is compared with the same list, played up
-    to the same time. Without LADDERS, all ladders that differ are listed. A ladder that cannot be replayed is
-    reported; the exit code is then 1.
+    Coordinates are now, published, a position or time of the log, or parts separated by commas, such as
+    as-of=2024-12-31,known-at=217,rules=club-catan-elo@2. A published list is compared with the standings of its
+    ladder from games played up to the same time. Without LADDERS, all ladders that differ are listed. A ladder that
+    cannot be replayed is reported; the exit code is then 1.
     """
     view = open_view(open_for_command(db))
     names = [*map(view.full_name, ladders)]

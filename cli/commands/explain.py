@@ -110,6 +110,8 @@ def _explain_game_or_player(
     except Unknown as problem:
         if game_problem is not None:
             raise game_problem from None
+        if is_player:  # then a game may have this name
+            raise
         message = str(problem).replace("nothing is recorded about", "no game and no player is called", 1)
         hint = "" if "did you mean" in message else view.similar_game(name)
         raise Unknown(problem.reason, message + hint) from None

@@ -61,7 +61,7 @@ def _read_prefix(context: click.Context, parameter: click.Parameter, value: str)
 def grants(db: str, sql: bool, prefix: str, role: str | None, output_format: str) -> None:
     """Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md.
 
-    Changes nothing and does not connect to a server; --db only names the database. `ratings doctor` checks what a
+    It changes nothing and does not connect to a server; --db only names the database. `ratings doctor` checks what a
     server actually grants.
     """
     if role is not None and not sql:

@@ -54,7 +54,7 @@ from ratings_ledger.projections.facts.lookups import known_players
     "--sync",
     "syncing",
     is_flag=True,
-    help="Compare an edited table with its previous import: correct and void games, too.",
+    help="Compare an edited table with its previous import; append, correct, void and reinstate games to match.",
 )
 @click.option("--reason", metavar="TEXT", help="With --sync: the reason, which is recorded.  [default: edited in FILE]")
 @click.option("--yes", is_flag=True, help="With --sync: change recorded games without asking.")
@@ -102,7 +102,7 @@ def import_(  # the parameters are the options of the command
     FILES may be compressed with gzip; - is standard input. The import reports how it reads a table. Everything is
     checked before anything is appended; if one line is refused, nothing is appended. --preview shows how the files
     are understood. --follow accepts or refuses each line separately. --sync compares a table with the previous import
-    under this name, and corrects, voids and reinstates games once you agree.
+    of a file of this name, and corrects, voids and reinstates games once you agree.
     """
     _check_sync_options(
         files,
@@ -240,7 +240,7 @@ def _restore(context: WriteContext, backup: BackupFiles) -> int:
     require_files_readable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:
         raise click.UsageError(
-            "--head names the end of the backup, --incomplete accepts a backup that was cut off; pass only one of them"
+            "--head names the end of the backup, but --incomplete accepts a backup that was cut off; leave out one"
         )
     result = restore(context.ledger, backup, RecordedChecks)
     if not result.rejected_count:
@@ -257,7 +257,8 @@ def _restore(context: WriteContext, backup: BackupFiles) -> int:
 def _open_reject_files(is_enabled: bool) -> Iterator[OnRejected]:
     """Provide a function that writes refused lines to FILE.rejects.jsonl, one such file for each input.
 
-    If the file exists, use the next free name, because an existing file may be an input.
+    If the file exists, use the next free name, because an existing file may be an input. Unless `is_enabled`, the
+    function writes nothing.
     """
     files: dict[str, Any] = {}
 

@@ -59,7 +59,7 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
     "--system",
     metavar="NAME",
     callback=_read_system,
-    help=f"Rating system to use with --for instead of {ELO}; list them with `ratings rules list --shipped`.",
+    help=f"Rating system to use with --for instead of {ELO}, such as glicko; for others: ratings rules list --shipped.",
 )
 @click.option(
     "--zone",
@@ -100,7 +100,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
         raise NotALedger(problem.message) from None
     with ledger.reading() as connection:
         latest = head(connection)
-    render.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
+    render.echo(f"The ledger {ledger.location} is ready; it has {render.count(latest.position, 'event')}.")
     if len(published) > LISTED_MAX:
         render.echo(f"{len(published)} rulesets are published; to list them: ratings rules list")
         render.echo("For another game: ratings rules publish --shipped elo --game GAME")

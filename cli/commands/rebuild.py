@@ -69,8 +69,8 @@ def rebuild_(
 ) -> int:
     """Replay all ladders, or the named ones, into stored standings. They are promoted in one step.
 
-    Ladders that are not named stay as they are, and so do ladders whose rule failed; the exit code is then 1. With
-    --check, exit 1 and promote nothing if the second replay gives different standings.
+    Ladders that are not named stay as they are. So do ladders whose rule failed; then the exit code is 1. With --check,
+    exit 1 and promote nothing if the second replay gives different standings.
     """
     has_keep_options = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or has_keep_options):
@@ -119,9 +119,12 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
         for finding in findings[:LINES_SHOWN_MAX]:
             render.note(f"ratings: {render.plain(str(finding))}")
         is_unclear = all(finding.code == "rule" for finding in findings)
-        state_text = "cannot be compared with a replay" if is_unclear else "differs from a replay"
-        remedy = "" if is_unclear else "; to store correct standings: ratings rebuild"
-        render.note(f"ratings: the previous generation {state_text}; nothing was rolled back{remedy}")
+        state_text, remedy = (
+            ("cannot be compared with a replay", "once the rules work, run the same command again")
+            if is_unclear
+            else ("differs from a replay", "to store correct standings: ratings rebuild")
+        )
+        render.note(f"ratings: the previous generation {state_text}; nothing was rolled back; {remedy}")
         return 1
     rolled_back = roll_back(ledger)
     if log is not None:
@@ -157,8 +160,8 @@ def _list_log_members(result: Result) -> dict[str, Any]:
 def note_failures(result: RebuildResult) -> None:
     """Note the ladders that failed, with the game, and the ladders whose second replay differed."""
     games = {position: f" (game {render.plain(game_id)})" for position, game_id in result.failed_games.items()}
-    consequences = {failure.ladder: "its previous standings stay live" for failure in result.failures}
-    consequences |= dict.fromkeys(result.not_stored, "no standings of it are stored yet")
+    consequences = {failure.ladder: "the ladder's previous standings stay live" for failure in result.failures}
+    consequences |= dict.fromkeys(result.not_stored, "no standings of the ladder are stored yet")
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
         f"{games.get(failure.position, '')}: {failure.message}; {consequences[failure.ladder]}"

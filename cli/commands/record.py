@@ -113,7 +113,7 @@ def _find_only_game(ledger: Ledger) -> str | None:
 
 
 def _note_result(result: IntakeResult, league: str | None) -> None:
-    """Print notes about the recorded game, such as the `league` that it was added to."""
+    """Print notes about the recorded game, such as the `league` whose label was added to it."""
     if league is not None and not result.rejected_count:
         name = render.plain(league)
         render.note(f"note: the league {name} scheduled this game, so --league {name} was added")
@@ -163,7 +163,10 @@ def _build_game(
 def _complete_event(
     ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None, notes: LeagueNotes
 ) -> tuple[dict[str, Any], str | None]:
-    """Return an event with its time, and the league that scheduled it, if any. Raises `Refused`."""
+    """Return an event with its time and the label of its league, and this league if the label was added.
+
+    Raises `Refused`.
+    """
     event = complete_event(event, clock.now())
     if at is not None:
         event["occurred_at"] = format_instant(read_instant_or_now(ledger, at, zone))
@@ -212,7 +215,7 @@ def _find_recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
 
 
 def _add_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) -> str | None:
-    """Add the label of the league to a game that a league scheduled; return the league, if any."""
+    """Add the label of the league to a game that a league scheduled; return the league if its label was added."""
     data = event.get("data")
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None

@@ -77,9 +77,11 @@ def ask_for_game(
 ) -> tuple[WriteContext, GameInput] | None:
     """Ask for the missing parts of a game, show its effect, and wait until the user records or leaves it.
 
+    In a dry run, a game that is not refused is returned without waiting.
+
     Returns the context to record the game in, with the accepted names, and the complete game; None if the user leaves.
-    Times are read in the zone, by default that of the ledger. Raises `Refused`, and `click.Abort`
-    after Ctrl-C and Ctrl-D.
+    Times are read in the zone, by default the ledger's home zone. Raises `Refused`, and `click.Abort` after Ctrl-C and
+    Ctrl-D.
     """
     suggestions = _load_suggestions(context)
     zone = zone or suggestions.times.home
@@ -117,7 +119,10 @@ def ask_for_game(
 def _replace_names(
     context: WriteContext, game_input: GameInput, answers: Answers | None, syntax: CellSyntax
 ) -> tuple[WriteContext, GameInput]:
-    """Replace players with the user's answers, or drop all players if the user wants to type them again."""
+    """Apply the user's answers about close names: replace players, and accept new names.
+
+    Without answers, drop all players, so that the user types them again.
+    """
     if answers is None:
         return context, game_input._replace(players=())
     aliases = answers.aliases

@@ -185,7 +185,7 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     "--shipped",
     "is_shipped",
     is_flag=True,
-    help="Print a ruleset that comes with this program; rules list --shipped names them.",
+    help="Print a ruleset that comes with this program; rules list --shipped lists them all.",
 )
 @known_at_option
 @format_options("table", "json", "csv", "toml", meaning="Output format; toml prints a ruleset file.")
@@ -238,7 +238,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     is_flag=False,
     flag_value=ALL_SHIPPED,
     metavar="[ID]",
-    help="Publish the shipped versions that the ledger lacks: all of them, or only of ID.",
+    help="Publish the shipped versions that the ledger lacks: all of them, or only those of ID.",
 )
 @click.option(
     "--game",
@@ -277,7 +277,7 @@ def publish(
     if from_shipped is None and (games or zone is not None):
         raise click.UsageError(f"--game and --zone work only with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
-        return _propose_rulesets(
+        return _publish_rulesets(
             context, *list_missing(context.ledger, _load_shipped_texts(context, from_shipped, games, zone))
         )
     if file_problems := _try_package_rules(context.db, files, rule_seconds):
@@ -292,10 +292,10 @@ def publish(
     if len(rulesets) < len(files):
         return 1
     names = [ruleset.name for _, ruleset in rulesets]
-    return _propose_rulesets(context, names, build_ruleset_items(context.ledger, rulesets))
+    return _publish_rulesets(context, names, build_ruleset_items(context.ledger, rulesets))
 
 
-def _propose_rulesets(context: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
+def _publish_rulesets(context: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
     """Publish rulesets of these names unless it is a dry run, and print the impact; return the exit code."""
     proposal = context.propose(items)
     impact = Impact() if proposal.is_refused else proposal.impact()

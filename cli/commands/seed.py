@@ -33,7 +33,7 @@ TYPE = "player.seeded"
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Seed many players: a CSV file with the columns player and those of the rule; optional: games, reason.",
+    help="Seed many players: a CSV file with the column player and the rule's columns; optional: games, reason.",
 )
 @reason_option
 @write_command

@@ -51,7 +51,7 @@ def list_(db: str, segments: str | None, output_format: str) -> int:
 def check(db: str, segments: str | None, output_format: str) -> int:
     """Check all segments against the log. Segments that differ are named and deleted.
 
-    The next seal or rebuild writes them again. Exit 1 if a segment differs.
+    The next `segments seal` or `rebuild --on` writes them again. Exit 1 if a segment differs.
     """
     from ratings_ledger.projections.cluster.inventory import check_segments
 
@@ -66,8 +66,8 @@ def check(db: str, segments: str | None, output_format: str) -> int:
 def prune(db: str, dry_run: bool, segments: str | None, output_format: str) -> int:
     """Delete segments that no computation can use.
 
-    These are segments of another history, such as of a restored ledger, segments in the format of another version,
-    and remains of killed computations.
+    These are segments of another history, such as the one before a restore of an older backup, segments in the format
+    of another version, and remains of killed computations.
 
     Segments younger than a day are kept. If a computation of the ledger is in progress, delete nothing and exit 4.
     """

@@ -69,15 +69,13 @@ def _find_problems(
             default=None,
         )
         subject = "the stored standings are" if oldest is None else f"{oldest.ladder}: its stored standings are"
-        yield HealthProblem(
-            "too-old", f"{subject} {format_age_exactly(age)} old; --max-age allows {format_age_exactly(max_age)}"
-        )
+        problem = f"{subject} {format_age_exactly(age)} old; --max-age allows {format_age_exactly(max_age)}"
+        yield HealthProblem("too-old", f"{problem}; run: ratings rebuild")
     if max_behind is not None and behind is not None and behind > max_behind:
         laggard = min(state.stale, key=lambda ladder: ladder.position or 0, default=None)
         subject = "the stored standings are" if laggard is None else f"{laggard.ladder}: its stored standings are"
-        yield HealthProblem(
-            "too-far-behind", f"{subject} {render.count(behind, 'event')} behind; --max-behind allows {max_behind:,}"
-        )
+        problem = f"{subject} {render.count(behind, 'event')} behind; --max-behind allows {max_behind:,}"
+        yield HealthProblem("too-far-behind", f"{problem}; run: ratings rebuild")
     for kind, runs in state.runs.items() if no_failures else ():
         ended = runs.ended
         # the parts of a nightly run are checked separately, so that a rerun of a failed part ends the alarm

@@ -25,7 +25,10 @@ def sync(
     reason: str | None,
     yes: bool,
 ) -> int:
-    """Update the ledger to match a sheet, after the user agrees; `save` stores the profile of the sheet."""
+    """Update the ledger to match a sheet; change recorded games only if the user agrees or, without doubts, by `yes`.
+
+    `save` stores the profile of the sheet. Returns the exit code.
+    """
     comparisons: list[Sync] = []
 
     def propose(context: WriteContext, options: TableOptions) -> Proposal:

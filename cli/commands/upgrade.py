@@ -38,7 +38,8 @@ def _print_upgrade(upgrade: LedgerUpgrade) -> None:
     for step in upgrade.steps:
         render.print_hanging(f"  {step.revision}  {step.does}", 8)
     for view in upgrade.views:
-        render.echo(f"The view {view} is missing, and {'is' if is_done else 'must be'} created again.")
+        view_text = "was missing, and is created again" if is_done else "is missing, and must be created again"
+        render.echo(f"The view {view} {view_text}.")
     if is_done:
         if upgrade.has_roles:
             prefix = upgrade.owner.removesuffix("owner")

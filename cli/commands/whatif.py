@@ -33,7 +33,8 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
         if not equals or not all(part.strip() for part in key.split(".")):
             raise click.BadParameter(f"{quote(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
         if key.count(".") > NESTED_MAX:
-            raise click.BadParameter(f"{quote(value)} names a key with more than {NESTED_MAX} dots")
+            problem = f"{quote(value)} names a key with more than {NESTED_MAX} dots"
+            raise click.BadParameter(f"{problem}; name a key of the ruleset, such as params.k_total")
         settings.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
     return settings
 
@@ -72,7 +73,7 @@ def whatif(
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
         ratings whatif elo-chess --set params.k_total=16,24
 
-    Instead of FILE, name a published RULESET to use the version of it that comes into force last, or ID@VERSION.
+    Instead of FILE, name a published version as ID@VERSION, or a RULESET for its version that comes into force last.
 
     It shows whose points or rank would change, who would enter or leave the top ten, which published lists would come
     out differently, and how well both rulesets predict results. It ignores effective_from; `rules publish --dry-run`
@@ -116,7 +117,7 @@ def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) ->
 
 
 def _find_published(view: Snapshot, name: str) -> RulesetState:
-    """Return a published ruleset. Raises `click.UsageError` for a name that looks like a file."""
+    """Return a published ruleset. Raises `click.UsageError` for the name of a folder or a missing file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
         problem = "a folder" if os.path.isdir(name) else "not a file"
         raise click.UsageError(f"{quote(name)} is {problem}; name a ruleset file or a published ruleset")
@@ -126,7 +127,7 @@ def _find_published(view: Snapshot, name: str) -> RulesetState:
 def _combine_settings(
     name: str, data: dict[str, Any], settings: dict[str, list[str]]
 ) -> list[tuple[dict[str, str], Ruleset]]:
-    """Return the ruleset in the tables with each combination of other values."""
+    """Return the ruleset whose data is given with each combination of other values. Messages call it `name`."""
     if (count := math.prod(map(len, settings.values()))) > VARIANTS_MAX:
         raise click.UsageError(
             f"{count:,} combinations of values exceed the limit of {VARIANTS_MAX}; give fewer values"

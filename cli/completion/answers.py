@@ -148,7 +148,10 @@ def _find_argument_kinds(arguments: Sequence[str], index: int) -> str:
 
 
 def _complete_kinds(kinds: str, db: str, kept_text: str, typed_words: Sequence[str]) -> Completions:
-    """Return the words of these kinds, without the words that are already typed."""
+    """Return the words of these kinds, without the words that are already typed.
+
+    A kind that begins with `=` is a word itself, such as `=json`; other kinds are those of names, files and folders.
+    """
     all_kinds = kinds.split()
     names = read_names(os.path.expanduser(db)) if any(not kind.startswith("=") for kind in all_kinds) else {}
     words = dict.fromkeys(

@@ -12,8 +12,8 @@
     ...
 
 Commands that decode the log write the file. There is one file for each location of a ledger, as in the cache of
-columns. The chain hash tells whether the file is up to date. A damaged file counts as empty, and the next command
-writes it again.
+columns. The chain hash tells whether the file is up to date. A damaged file counts as empty; it is written again at
+the latest when the log has grown.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ def _read(path: str, bytes_max: int) -> bytes:
 
 
 def _find_path(db: str) -> str | None:
-    """Return the path of the file for a ledger, named by a hash of the resolved path or the URL without secrets."""
+    """Return the path of the file for a ledger, named by a hash of the resolved path or the URL without secrets.
+
+    Return None if there is no folder for caches.
+    """
     import hashlib
 
     folder = find_cache_folder()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import ratings_ledger.projections.stored.schema  # noqa: F401  # declares the views that differ between stores
 from ratings_ledger.ledger.store.dialect import ROLE_PREFIX
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Result

@@ -63,7 +63,7 @@ def test_failure_tells_what_stays_and_what_to_do(
     break_at_four(monkeypatch)
 
     result = ratings(command, db=db)
-    stays = "its previous standings stay live" if stored else "no standings of it are stored yet"
+    stays = "the ladder's previous standings stay live" if stored else "no standings of the ladder are stored yet"
     at = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
     failed = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({at})"
     lines = [line for line in result.stderr.splitlines() if "verify" not in line]
@@ -92,7 +92,7 @@ def test_ladders_of_an_unusable_ruleset_stay(
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
     result = ratings("rebuild", db=db)
     assert (result.exit_code, "elo-catan: the rule failed" in result.stderr) == (1, True)
-    assert result.stderr.count("its previous standings stay live") == 1
+    assert result.stderr.count("the ladder's previous standings stay live") == 1
 
 
 def test_rollback_blames_no_standings_for_a_rule(
@@ -104,5 +104,6 @@ def test_rollback_blames_no_standings_for_a_rule(
         assert ratings("rebuild", db=db).exit_code == 0
     break_at_four(monkeypatch)
     result = ratings("rebuild", "--rollback", db=db)
-    last = "ratings: the previous generation cannot be compared with a replay; nothing was rolled back"
+    problem = "ratings: the previous generation cannot be compared with a replay"
+    last = f"{problem}; nothing was rolled back; once the rules work, run the same command again"
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, last)

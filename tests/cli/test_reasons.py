@@ -193,12 +193,14 @@ def test_explain_uses_the_account_at_that_time(ratings: Ratings, create_filled_l
 
 def test_player_option_resolves_an_ambiguous_id(ratings: Ratings, create_filled_ledger: Callable[..., str]) -> None:
     """For an id of both a game and a player, `explain` shows the game, or with --player the player."""
-    db = create_filled_ledger([build_league_game("anna", 1, "anna ben")])
+    db = create_filled_ledger([build_league_game("anna", 1, "anna ben"), build_league_game("g-1", 2, "cleo dora")])
 
     assert read_output(ratings, db, "explain", "anna", "youplay-league/L")["game_id"] == "anna"
     assert read_output(ratings, db, "explain", "anna", "youplay-league/L", "--player")["points"] == "2"
-    result = ratings("explain", "nobody", "youplay-league/L", "--player", db=db)
-    assert (result.exit_code, result.stdout) == (1, "")
+    for name in ("nobody", "g-1"):
+        result = ratings("explain", name, "youplay-league/L", "--player", db=db)
+        expected = (1, "", f"Error: player-unknown: nothing is recorded about '{name}'\n")
+        assert (result.exit_code, result.stdout, result.stderr) == expected
 
 
 def test_annual_history_refers_to_months(ratings: Ratings, create_filled_ledger: Callable[..., str]) -> None:

@@ -175,7 +175,7 @@ def test_existing_file_is_replaced_only_by_its_own_update(one_db: str, ratings: 
     profile_path.write_text(former_text, encoding="utf-8")
     refused = ratings("import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, db=one_db)
     assert (refused.exit_code, profile_path.read_text(encoding="utf-8")) == (2, former_text)
-    assert f"{profile_path} exists; to use and update it, add --profile {profile_path}" in refused.stderr
+    assert f"{profile_path} exists; choose another file, or pass --profile {profile_path} to" in refused.stderr
     assert read_head(ratings, one_db) == before
     update = ("--profile", profile_path, "--save-profile", profile_path)
     assert ratings("import", find_table(profile_path), *TABLE_OPTIONS, *update, db=one_db).exit_code == 0

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,6 +134,15 @@ def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
         result = ratings(*arguments, db=ledger_url)
         assert (result.exit_code, result.stdout, "newer ratings-ledger" in result.stderr) == (2, "", True)
     assert (read_revision(ledger_url), read_records(ledger_url)) == ("9999", [])
+
+
+def test_upgrade_works_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """A process that runs only `upgrade` has loaded all that an upgrade needs."""
+    db = create_old_ledger(f"sqlite:///{tmp_path / 'old.db'}", OLD)
+    command_line = [sys.executable, "-m", "ratings_ledger", "--db", db, "upgrade"]
+    outputs = [subprocess.run(command_line, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert f"to {SCHEMA_REVISION}:" in outputs[0]
+    assert "there is nothing to do" in outputs[1]
 
 
 def test_upgrade_creates_no_ledger(store: str, ratings: Ratings) -> None:
