@@ -127,7 +127,7 @@ def verify_log(
     for required in filter(None, (expected, since)):
         stored = _read_chain_hash(ledger, connection, required.position) if required.position else (ZERO, 0)
         if stored is None or stored[0] != required.chain_hash:
-            message = f"no history with the chain hash {required.chain_hash.hex()} at position {required.position}"
+            message = f"the ledger does not contain the history with the chain hash {required.chain_hash.hex()}"
             yield Finding("head", required.position, message)
     return VerifiedCounts(rows_read, 2 * rows_read, len(ledger.dialect.GUARDS), object_count)
 

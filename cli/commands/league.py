@@ -83,7 +83,9 @@ def join(context: WriteContext, name: str, player: str, seed: str | None, at: st
             return context.report(IntakeResult.refused(problem, head(connection)))
     if context.output_format == "json" or not subscription.result.appended:
         return context.report(subscription.result)
-    render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS_PER_LEAGUE} players.")
+    render.echo(
+        f"{render.plain(player)} is in {name}: {subscription.players_before + 1} of {PLAYERS_PER_LEAGUE} players."
+    )
     if subscription.is_last:
         render.echo(f"The schedule is drawn; see: ratings league show {shlex.quote(name)}")
     return 0

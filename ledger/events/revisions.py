@@ -271,8 +271,8 @@ def find_withdrawing_voids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
     return withdrawn
 
 
-class DraftBatch(EventLookup):
-    """Drafts that will be appended to the log, in order."""
+class DraftIndex(EventLookup):
+    """An index of drafts that will be appended to the log, in order."""
 
     def __init__(self) -> None:
         self._drafts: list[Draft] = []

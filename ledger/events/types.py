@@ -309,16 +309,17 @@ class Draft(NamedTuple):
 
 
 # Upcasting: old forms of events are converted to the newest form when they are read; records are never rewritten. For a
-# new schema version of a type, add a pure function from the previous version to `STEPS`; a test keeps the chain
+# new schema version of a type, add a pure function from the previous version to `UPCASTERS`; a test keeps the chain
 # complete.
 
 Data = dict[str, Any]
-Steps = Mapping[tuple[str, int], Callable[[Data], Data]]
+# by type and schema version: the function that converts data of that version to the next version
+Upcasters = Mapping[tuple[str, int], Callable[[Data], Data]]
 
-STEPS: Steps = {}
+UPCASTERS: Upcasters = {}
 
 
-def upcast(type_name: str, version: object, current: int, data: Data, steps: Steps = STEPS) -> Data:
+def upcast(type_name: str, version: object, current: int, data: Data, upcasters: Upcasters = UPCASTERS) -> Data:
     """Convert `data` of schema version `version` to version `current`. Raises `Refused` for an unknown version."""
     if version == current and version is not True:
         return data
@@ -329,8 +330,8 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
             f"{type_name} version {quote(version)} is unknown here (known: {known}); if a newer ratings-ledger "
             "wrote it, upgrade the program",
         )
-    for step in range(version, current):
-        data = steps[type_name, step](data)
+    for old_version in range(version, current):
+        data = upcasters[type_name, old_version](data)
     return data
 
 

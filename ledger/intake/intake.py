@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock as system_clock
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent
+from ratings_ledger.ledger.events.revisions import Column, DraftIndex, EventLookup, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parse_entry
@@ -176,7 +176,7 @@ class DraftList(WaitingDrafts):
 
     def __init__(self) -> None:
         self._waiting: dict[str, WaitingDraft] = {}
-        self._batch = DraftBatch()
+        self._index = DraftIndex()
         self._recording_ids: dict[str, str] = {}  # the event ids of recorded games, by subject
 
     @property
@@ -190,7 +190,7 @@ class DraftList(WaitingDrafts):
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Append a draft."""
         self._waiting[draft.event_id] = WaitingDraft(draft, file, line, rows)
-        self._batch.add(draft, draft.supersedes)
+        self._index.add(draft, draft.supersedes)
         if draft.type == "game.recorded":
             self._recording_ids[draft.subject] = draft.event_id
 
@@ -207,11 +207,11 @@ class DraftList(WaitingDrafts):
 
     def find_by_column(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the drafts with this value in a column, in order."""
-        return self._select_waiting(self._batch.find_by_column(column, value))
+        return self._select_waiting(self._index.find_by_column(column, value))
 
     def find_events_naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the drafts whose data contains one of these names as a string, in order."""
-        return self._select_waiting(self._batch.find_events_naming(names))
+        return self._select_waiting(self._index.find_events_naming(names))
 
     def _select_waiting(self, events: Iterable[KnownEvent]) -> Iterator[KnownEvent]:
         return (event for event in events if event.event_id in self._waiting)

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.events.records import (
 from ratings_ledger.ledger.events.revisions import (
     SUPERSEDING,
     CombinedEvents,
-    DraftBatch,
+    DraftIndex,
     EventLookup,
     find_superseded,
     is_live,
@@ -102,14 +102,14 @@ def find_existing(
     existing: dict[int, Rejection | None] = {}
     if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
         return existing
-    log, batch = Log(connection), DraftBatch()
-    earlier_events = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
+    log, earlier_drafts = Log(connection), DraftIndex()
+    earlier_events = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), earlier_drafts)
     for index, draft in enumerate(drafts):
         if draft.type == "event.voided" and earlier_events.event(draft.event_id) is None:
             # an earlier draft may withdraw a version, and a later one publish it again
             with suppress(Refused):
                 supersedes, _ = find_superseded(earlier_events, draft.type, parse_object(draft.data.encode()))
-                batch.add(draft, supersedes)
+                earlier_drafts.add(draft, supersedes)
         is_published, rejection = False, None
         if draft.type == "ruleset.published":
             is_published, rejection = _find_published_version(log, earlier_events, draft)
@@ -316,10 +316,12 @@ def _resolve_superseded(
     """
     superseded: dict[int, str] = {}
     refused: list[tuple[int, Rejection]] = []
-    batch = DraftBatch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
+    earlier_drafts = DraftIndex() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
     for position, (index, draft) in enumerate(fresh, first_position):
         try:
-            supersedes = None if batch is None else _find_superseded_id(CombinedEvents(log, batch), draft)
+            supersedes = (
+                None if earlier_drafts is None else _find_superseded_id(CombinedEvents(log, earlier_drafts), draft)
+            )
             # before any row is stored
             refuse_large_record(draft, position, recorded_at, by, supersedes)
         except Refused as problem:
@@ -327,8 +329,8 @@ def _resolve_superseded(
             continue
         if supersedes is not None:
             superseded[index] = supersedes
-        if batch is not None:
-            batch.add(draft, supersedes)
+        if earlier_drafts is not None:
+            earlier_drafts.add(draft, supersedes)
     return superseded, refused
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant, parse_object
 from ratings_ledger.ledger.events.revisions import (
     CombinedEvents,
-    DraftBatch,
+    DraftIndex,
     EventLookup,
     KnownEvent,
     find_superseded,
@@ -183,11 +183,11 @@ class Validator:
         if not (self._outdated or (has_moved and depends_on_any_event)):
             return []
         refused = []
-        batch = DraftBatch()
-        self._load(connection, batch, current_head.position)
+        earlier_drafts = DraftIndex()
+        self._load(connection, earlier_drafts, current_head.position)
         for index, draft in indexed_drafts:
             try:
-                batch.add(draft, self.validate(draft, parse_object(draft.data.encode())))
+                earlier_drafts.add(draft, self.validate(draft, parse_object(draft.data.encode())))
             except Refused as problem:
                 refused.append((index, problem.to_rejection()))
         return refused

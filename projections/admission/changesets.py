@@ -197,12 +197,12 @@ def _find_transaction(connection: Connection, position: int, type_name: str | No
 
     def is_part(record: str) -> bool:
         event = json.loads(record)
-        are_lists = event["type"] in LIST_TYPES and start["type"] in LIST_TYPES
+        are_lists = event["type"] in LIST_TYPES and reference["type"] in LIST_TYPES
         time_member = "occurred_at" if are_lists else "recorded_at"
-        is_same = event[time_member] == start[time_member] and event["by"] == start["by"]
+        is_same = event[time_member] == reference[time_member] and event["by"] == reference["by"]
         return is_same and type_name in (None, event["type"])
 
-    start = json.loads(read_records_at(connection, [position])[position])
+    reference = json.loads(read_records_at(connection, [position])[position])
     first = last = position
     is_complete = False
     while first > 1 and not is_complete:

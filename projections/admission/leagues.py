@@ -30,7 +30,7 @@ class Subscription(NamedTuple):
     """The outcome of a subscription, the number of players before it, and whether it takes the last seat."""
 
     result: IntakeResult
-    players: int
+    players_before: int
     is_last: bool
 
 
@@ -60,7 +60,7 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
     for _ in range(ATTEMPTS_MAX):
         with ledger.reading() as connection:
             league = require_league(Log(connection), name)
-        players, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
+        players_before, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
         events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
         if is_last:
             league.players.append(player)
@@ -68,7 +68,7 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
         result = append(events, partial(_refuse_changed, league))
         if [rejection.code for rejection in result.rejected[:1]] != ["changed-meanwhile"]:
             break
-    return Subscription(result, players, is_last)
+    return Subscription(result, players_before, is_last)
 
 
 def build_schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:

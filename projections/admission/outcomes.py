@@ -137,8 +137,8 @@ class DecisionOutcome(WriteOutcome):
 class UndoOutcome(WriteOutcome):
     """The outcome of an undo: the changeset with its author, time, types and description (`what`).
 
-    `position` is that of the undo, if it was recorded. `newer` is the position and author of a newer event that was not
-    undone.
+    `ranges` are the positions of the changeset's events. `position` is that of the undo, if it was recorded. `newer` is
+    the position and author of a newer event that was not undone.
     """
 
     ranges: tuple[tuple[int, int], ...]

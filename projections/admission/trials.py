@@ -311,8 +311,8 @@ def _compare_changes(stream: Stream, row: int, repeated_changes: list[int], chan
 def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]]) -> None:
     """Check a rule's predictions for at most two pairs of opponents. Raises `RuleFailure`."""
     version, ladder, player_count = stream.versions[0], stream.ladder, len(before[0])
-    side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * player_count
-    opponents = [player for player in range(1, player_count) if side[player] == MISSING or side[player] != side[0]]
+    sides = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * player_count
+    opponents = [player for player in range(1, player_count) if sides[player] == MISSING or sides[player] != sides[0]]
     states: Any = before if version.rule.state else before[0]
     for name, function in (
         ("chance", rule_calls.compute_expected_score),

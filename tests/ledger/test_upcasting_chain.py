@@ -9,7 +9,7 @@ from sqlalchemy import text
 from ratings_ledger import Head, Refused
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, index_record, leaf_hash
-from ratings_ledger.ledger.events.types import STEPS, TYPES, Data, Draft, upcast
+from ratings_ledger.ledger.events.types import TYPES, UPCASTERS, Data, Draft, upcast
 from ratings_ledger.ledger.store.appending import insert_event_rows
 
 
@@ -62,7 +62,8 @@ def test_true_is_not_version_1() -> None:
 
 def test_steps_reach_every_current_version() -> None:
     """Every event type of this program has all steps from version 1 to its current one."""
-    assert set(STEPS) == {(name, step) for name, kind in TYPES.items() for step in range(1, kind.schema_version)}
+    versions = {(name, version) for name, kind in TYPES.items() for version in range(1, kind.schema_version)}
+    assert set(UPCASTERS) == versions
 
 
 @pytest.mark.parametrize(("type_name", "version"), [("player.registered", 2), ("player.exiled", 1)])
