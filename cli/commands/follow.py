@@ -11,7 +11,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_new, note_unranked
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.following import Line, gather_batches, import_and_answer
+from ratings_ledger.ledger.intake.following import Line, gather_groups, import_and_answer
 from ratings_ledger.ledger.intake.intake import ImportPolicy, OnRejected, OnStored
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.known_ladders import KnownLadders
@@ -33,7 +33,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
     ledger, known = open_ledger(db, keep_open=True), KnownLadders(load_newest=load_newest_ladders)
     reported = set[str]()
 
-    def import_batch(items: Sequence[Item], reject: OnRejected, on_stored: OnStored) -> None:
+    def import_items(items: Sequence[Item], reject: OnRejected, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}
         result = propose(ledger, items, policy, known, league_notes=LeagueNotes(), **hooks).append()
         result.rejected_count = 0  # each rejected line has its own answer, so no note is needed
@@ -49,11 +49,11 @@ def follow(db: str, policy: ImportPolicy) -> int:
 
     has_rejected = False
     with _watch_stop_signals() as stop_descriptor:
-        for batch in gather_batches(sys.stdin.fileno(), stop_descriptor):
+        for group in gather_groups(sys.stdin.fileno(), stop_descriptor):
             try:
-                replies = import_and_answer(ledger, batch, import_batch)
+                replies = import_and_answer(ledger, group, import_items)
             except LedgerError:
-                _note_unanswered(batch)
+                _note_unanswered(group)
                 raise
             has_rejected |= any(reply["result"] == "rejected" for reply in replies)
             try:
@@ -63,13 +63,13 @@ def follow(db: str, policy: ImportPolicy) -> int:
                 # the interpreter must not try to write the output again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 render.note("ratings: the answers cannot be written: standard output was closed")
-                _note_unanswered(batch)
+                _note_unanswered(group)
                 break
     return int(has_rejected)
 
 
-def _note_unanswered(batch: Sequence[Line]) -> None:
-    first_line = batch[0][0]
+def _note_unanswered(group: Sequence[Line]) -> None:
+    first_line = group[0][0]
     render.note(
         f"ratings: the lines from {first_line} on are unanswered; send them again; a stored line is not stored twice"
     )

@@ -4,7 +4,7 @@
     the same again                               {"line":2,"result":"existing","id":"m-7","position":217}
     {"type":"game.recorded", ...}                {"line":3,"result":"rejected","code":"player-twice","message":"..."}
 
-All lines that have arrived form a batch. It is appended as an import, while the lines of the next batch arrive. Answers
+All lines that have arrived form a group. It is appended as an import, while the lines of the next group arrive. Answers
 are read back from the log, so only stored events are acknowledged.
 """
 
@@ -20,18 +20,18 @@ from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.log import find_positions
 from ratings_ledger.ledger.store.opening import Ledger
 
-# the limits of a batch: the number of events, and of reads in which they arrive
-BATCH_EVENTS = 1_000
-BATCH_READS = 64
+# the limits of a group: the number of lines, and of reads in which they arrive
+GROUP_LINES = 1_000
+GROUP_READS = 64
 READ_BYTES = 1 << 16
 
 Line = tuple[int, bytes | Refused]
-# imports the items of a batch, given (items, reject, on_stored), and continues after refusals
-ImportBatch = Callable[[Sequence[Item], OnRejected, OnStored], object]
+# imports the items of a group, given (items, reject, on_stored), and continues after refusals
+ImportItems = Callable[[Sequence[Item], OnRejected, OnStored], object]
 
 
-def gather_batches(descriptor: int, stop_descriptor: int) -> Iterator[list[Line]]:
-    """Yield batches of numbered lines from a descriptor, until it ends or `stop_descriptor` becomes readable.
+def gather_groups(descriptor: int, stop_descriptor: int) -> Iterator[list[Line]]:
+    """Yield groups of numbered lines from a descriptor, until it ends or `stop_descriptor` becomes readable.
 
     Blank lines are left out. A refusal replaces a line that is too long. Whole lines read before the stop are yielded.
     """
@@ -40,7 +40,7 @@ def gather_batches(descriptor: int, stop_descriptor: int) -> Iterator[list[Line]
     ended = False
     while pending or not ended:
         reads = 0
-        while not ended and len(pending) < BATCH_EVENTS and (reads < BATCH_READS or not pending):
+        while not ended and len(pending) < GROUP_LINES and (reads < GROUP_READS or not pending):
             # wait only if no lines are pending
             ready, _, _ = select.select([descriptor, stop_descriptor], [], [], 0 if pending else None)
             if stop_descriptor in ready:
@@ -54,8 +54,8 @@ def gather_batches(descriptor: int, stop_descriptor: int) -> Iterator[list[Line]
                 ended = True
                 pending += lines.split(b"\n")  # the last line may lack a line feed
         if pending:
-            yield pending[:BATCH_EVENTS]
-        pending = pending[BATCH_EVENTS:]
+            yield pending[:GROUP_LINES]
+        pending = pending[GROUP_LINES:]
 
 
 class _LineSplitter:
@@ -85,8 +85,8 @@ class _LineSplitter:
             self._partial_line, self._too_long = b"", True
 
 
-def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: ImportBatch) -> list[dict[str, Any]]:
-    """Import a batch; return the answer to each of its lines, in order. Raises the errors of `import_batch`."""
+def import_and_answer(ledger: Ledger, group: Sequence[Line], import_items: ImportItems) -> list[dict[str, Any]]:
+    """Import a group of lines; return the answer to each, in order. Raises the errors of `import_items`."""
     rejected: dict[int, Rejection] = {}
     stored: dict[int, tuple[str, bool]] = {}
 
@@ -96,13 +96,13 @@ def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: Impor
     def note_stored(line: int, event_id: str, appended: bool) -> None:
         stored[line] = event_id, appended
 
-    import_batch([Item(STDIN, number, line, None) for number, line in batch], reject, note_stored)
+    import_items([Item(STDIN, number, line, None) for number, line in group], reject, note_stored)
     with ledger.reading() as connection:
         positions = find_positions(connection, {event_id for event_id, _ in stored.values()})
     # a line that repeated an earlier line must be validated by itself if the earlier line was refused on append
-    to_repeat = [line for line in batch if line[0] in stored and stored[line[0]][0] not in positions]
+    to_repeat = [line for line in group if line[0] in stored and stored[line[0]][0] not in positions]
     answer_by_line = (
-        {answer["line"]: answer for answer in import_and_answer(ledger, to_repeat, import_batch)} if to_repeat else {}
+        {answer["line"]: answer for answer in import_and_answer(ledger, to_repeat, import_items)} if to_repeat else {}
     )
     for number, (event_id, appended) in stored.items():
         if event_id in positions:
@@ -115,4 +115,4 @@ def import_and_answer(ledger: Ledger, batch: Sequence[Line], import_batch: Impor
             "code": refusal.code,
             "message": refusal.message,
         }
-    return [answer_by_line[number] for number, _ in batch]
+    return [answer_by_line[number] for number, _ in group]

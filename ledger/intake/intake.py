@@ -66,7 +66,7 @@ class ImportPolicy(NamedTuple):
     keep_going:      append the valid events although others are refused
     accepted:        new names to accept although they are close to others
     report_close:    report names that are close to others, but accept them
-    new_game:        accept games of tables that no ruleset scores
+    new_game:        accept games in tables although no ruleset scores games of their name
     """
 
     by: str

@@ -15,7 +15,7 @@ from followers import start_follower
 from sqlalchemy import make_url
 
 from ratings_ledger import Refused, Rejection
-from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _LineSplitter, gather_batches, import_and_answer
+from ratings_ledger.ledger.intake.following import GROUP_LINES, _LineSplitter, gather_groups, import_and_answer
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
@@ -104,8 +104,8 @@ def test_last_line_needs_no_line_end(one_db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow
-def test_correction_of_a_game_in_the_same_batch_is_accepted(db: str, ratings: Ratings) -> None:
-    """A correction of a game in the same batch is accepted; a void of an unknown game is rejected."""
+def test_correction_of_a_game_in_the_same_group_is_accepted(db: str, ratings: Ratings) -> None:
+    """A correction of a game in the same group is accepted; a void of an unknown game is rejected."""
     data = json.loads(build_galactic_line("g-1", "ben", "anna"))["data"]
     with start_follower(db) as follower:
         follower.send(
@@ -131,16 +131,16 @@ def test_signal_ends_follower_after_append(number: signal.Signals, one_db: str, 
     assert list_recorded_games(ratings, one_db) == ["g-1", "g-2"]
 
 
-def test_stop_between_batches_loses_no_line() -> None:
-    """A stop between two batches still yields every complete line, in batches of limited size."""
+def test_stop_between_groups_loses_no_line() -> None:
+    """A stop between two groups still yields every complete line, in groups of limited size."""
     (reading, writing), (stopped, stop) = os.pipe(), os.pipe()
     os.write(writing, b"".join(b"%d\n" % number for number in range(2_500)) + b"half a line")
-    batch_iterator = gather_batches(reading, stopped)
-    lines = list(next(batch_iterator))
+    group_iterator = gather_groups(reading, stopped)
+    lines = list(next(group_iterator))
     os.write(stop, b".")
-    for batch in batch_iterator:
-        assert len(batch) <= BATCH_EVENTS
-        lines += batch
+    for group in group_iterator:
+        assert len(group) <= GROUP_LINES
+        lines += group
     assert lines == [(number + 1, b"%d" % number) for number in range(2_500)]
     for descriptor in (reading, writing, stopped, stop):
         os.close(descriptor)

@@ -22,7 +22,7 @@ Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | Tab
 
 
 class Opened(NamedTuple):
-    """An open file: its name, its uncompressed content, and its path, or None if it is compressed or standard input."""
+    """An open file: its name, its uncompressed content, and its path, or None if it is compressed or a stream."""
 
     name: str
     content: IO[bytes]
