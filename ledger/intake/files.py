@@ -208,7 +208,7 @@ def _open_content(
 ) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
     """Provide a file's content, a function that returns the number of bytes read, and whether the file is plain.
 
-    A plain file can also be opened by its path: it is neither compressed nor a stream. `on_bytes` is called with all
+    A plain file can also be opened by its path: it is a regular file without compression. `on_bytes` is called with all
     bytes of a regular file, unless an error occurs, and with the bytes that are read from a pipe.
     """
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115

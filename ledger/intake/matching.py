@@ -351,7 +351,7 @@ class DayNumbers:
         numbered = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
         if not numbered:
             return block
-        self._load_events([game_id for entry in numbered if (game_id := _find_counted_id(entry)) is not None])
+        self._load_events([game_id for entry in numbered if (game_id := _find_numbered_id(entry)) is not None])
         return [
             self._assign_number(entry) if isinstance(entry, ParsedItem) and entry.item.is_numbered else entry
             for entry in block
@@ -385,7 +385,7 @@ class DayNumbers:
                 yield f"{file}: skipped ids that other games have: {example}{more}"
 
     def _assign_number(self, entry: ParsedItem) -> ParsedItem:
-        game_id = _find_counted_id(entry)
+        game_id = _find_numbered_id(entry)
         match = None if game_id is None else _BY_DAY.fullmatch(game_id)
         if match is None:
             return entry
@@ -511,7 +511,7 @@ class DayNumbers:
         return find_changed_games(self._connection, 0)
 
 
-def _find_counted_id(entry: ParsedItem) -> str | None:
+def _find_numbered_id(entry: ParsedItem) -> str | None:
     """Return the id that numbers a game among its table's games of the day, or None for a row without a game."""
     if not isinstance(entry.outcome, Refused):
         return str(entry.outcome[1]["game_id"])

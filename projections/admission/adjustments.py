@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import open_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, convert_decimal_comma
-from ratings_ledger.ledger.intake.tables.dates import find_date_order, normalise_moment
+from ratings_ledger.ledger.intake.tables.dates import find_date_order, normalise_date_time
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -55,7 +55,7 @@ def read_rows(
         order = find_date_order(((line, cells.get("at", "")) for line, cells in table.rows), dates)
 
         def parse_time(text: str) -> int:
-            return parse_instant(normalise_moment(text, None, order.name))
+            return parse_instant(normalise_date_time(text, None, order.name))
 
         return [
             _read_row(defaults._replace(file=file, line=line), cells, table.delimiter, parse_time)

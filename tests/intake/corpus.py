@@ -247,7 +247,7 @@ SHEETS = {
     ),
     "a date that no calendar has": sheet(
         HEAD, [Raw(' s="1"', "<v>99999999</v>"), "anna", "ben"],
-        refused=[("2 bad-time", "Results!2: occurred_at: '99999999' is a number; format the column as dates")],
+        refused=[("2 bad-time", "Results!2: '99999999' is a number; format the column as dates")],
     ),
     "a date to come": sheet(
         HEAD, [date(2999, 1, 1), "anna", "ben"], refused=[("2 unlikely-date", "2999-01-01T11:00:00Z is in the future")]

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.intake.tables.dates import WEEKDAYS, normalise_moment
+from ratings_ledger.ledger.intake.tables.dates import WEEKDAYS, normalise_date_time
 
 MONTHS = {
     "English": "January February March April May June July August September October November December",
@@ -54,7 +54,7 @@ def test_months_are_read(language: str) -> None:
     """A date with the name of a month is read: day first or month first, also in capitals without accents."""
     for number, name in enumerate(MONTHS[language].split(), 1):
         for text in (f"5 {name} 2024", f"{name} 5, 2024", type_without_accents(f"5 {name} 24")):
-            assert normalise_moment(text, None, "") == f"2024-{number:02}-05", text
+            assert normalise_date_time(text, None, "") == f"2024-{number:02}-05", text
 
 
 @pytest.mark.parametrize("language", WEEKS)
@@ -63,14 +63,14 @@ def test_weekdays_are_read(language: str) -> None:
     for number, name in enumerate(WEEKS[language].split()):
         day = MONDAY + timedelta(days=number)
         for text in (f"{name} {day.day} November 2024", type_without_accents(f"{name}, {day.day}.11.2024")):
-            assert normalise_moment(text, None, "dmy") == f"{day}", text
+            assert normalise_date_time(text, None, "dmy") == f"{day}", text
         later = WEEKDAYS[(number + 1) % 7]
         with pytest.raises(Refused, match=f" says {WEEKDAYS[number]}, but 2024-11-{day.day - 6} is a {later}"):
-            normalise_moment(f"{name} {day.day - 6}-Nov-2024", None, "")
+            normalise_date_time(f"{name} {day.day - 6}-Nov-2024", None, "")
 
 
 @pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March 124"])
 def test_incomplete_dates_are_refused(text: str) -> None:
     """An incomplete or unknown date is refused with examples of dates."""
     with pytest.raises(Refused, match=r"is not a time like .*05\.03\.2010, 5 March 2010 or Fri 5 Mar 2010"):
-        normalise_moment(text, None, "dmy")
+        normalise_date_time(text, None, "dmy")

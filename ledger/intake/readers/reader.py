@@ -22,7 +22,7 @@ Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | Tab
 
 
 class Opened(NamedTuple):
-    """An open file: its name, its uncompressed content, and its path, or None if it is compressed or a stream."""
+    """An open file: its name, its uncompressed content, and its path; None if it is compressed or no regular file."""
 
     name: str
     content: IO[bytes]

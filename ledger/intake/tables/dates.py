@@ -137,7 +137,7 @@ def is_date_alone(text: str) -> bool:
     """Tell whether a text is a valid date as spreadsheets write it, followed at most by a time."""
     for order in ORDERS if is_spreadsheet_date(text) else ():
         with suppress(Refused):
-            normalise_moment(text, None, order)
+            normalise_date_time(text, None, order)
             return True
     return False
 
@@ -269,7 +269,7 @@ def read_typed_time(text: str) -> str:
             raise Refused("bad-time", f"{quote(text)} has no year; write the whole date in the form 2024-11-22")
         return text
     try:
-        return normalise_moment(text, None, find_date_order([(1, text)], None).name)
+        return normalise_date_time(text, None, find_date_order([(1, text)], None).name)
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
@@ -295,7 +295,7 @@ def _complete_year(text: str) -> int:
     return year if len(text) == 4 else year + (1900 if year >= CENTURY_FROM else 2000)
 
 
-def normalise_moment(text: str, clock_time: str | None, order: str) -> str:
+def normalise_date_time(text: str, clock_time: str | None, order: str) -> str:
     """Return a date and time in a form that `read_instant` accepts.
 
     `clock_time` is the time of day in another cell, or None; `order` is a key of `ORDERS`. Raises `Refused` (bad-time).
@@ -306,7 +306,7 @@ def normalise_moment(text: str, clock_time: str | None, order: str) -> str:
         return text
     if len(text) > len("2024-11-22"):
         message = f"{quote(text)} has a time, but the row has another, {quote(clock_time)}; delete one of them"
-        raise Refused("bad-time", f"occurred_at: {message}")
+        raise Refused("bad-time", message)
     return f"{text} {_format_time(clock_time)}"
 
 
@@ -319,20 +319,20 @@ def _format_as_iso(text: str, order: str) -> str:
         has_year_first = len(match[1]) > 2
         day = _make_date(match[1], match[3], match[4]) if has_year_first else _list_readings(plain).get(order)
         if day is None and not has_year_first:
-            problem = f"{quote(text)} is not a valid date in the order {ORDERS[order]}"
-            raise Refused("bad-time", f"occurred_at: {problem}; correct it")
+            message = f"{quote(text)} is not a valid date in the order {ORDERS[order]}; correct it"
+            raise Refused("bad-time", message)
         clock_time = f" {_format_time(match[5])}" if match[5] else ""
     elif text.isdecimal():
-        raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")
+        raise Refused("bad-time", f"{quote(text)} is a number; format the column as dates")
     elif _lacks_year(text):
         message = f"{quote(text)} has no year; write the whole date in the form 2024-11-22"
-        raise Refused("bad-time", f"occurred_at: {message}, or format the column with years")
+        raise Refused("bad-time", f"{message}, or format the column with years")
     else:
         raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
     if day is None:
-        raise Refused("bad-time", f"occurred_at: {quote(text)} does not exist in the calendar; correct the date")
+        raise Refused("bad-time", f"{quote(text)} does not exist in the calendar; correct the date")
     if weekday not in (None, day.weekday()):
-        message = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {day} is a {WEEKDAYS[day.weekday()]}"
+        message = f"{quote(text)} says {WEEKDAYS[weekday]}, but {day} is a {WEEKDAYS[day.weekday()]}"
         raise Refused("bad-time", f"{message}; correct the date, or leave out the weekday")
     return day.isoformat() + clock_time
 

@@ -42,7 +42,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     write_column_letters,
 )
 from ratings_ledger.ledger.intake.tables.combined_columns import combine_columns
-from ratings_ledger.ledger.intake.tables.dates import Order, find_date_order, is_date_alone, normalise_moment
+from ratings_ledger.ledger.intake.tables.dates import Order, find_date_order, is_date_alone, normalise_date_time
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, number_games, read_cell
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player_column
@@ -341,7 +341,7 @@ def _find_first_day(body: Rows, header: Header, order: str) -> str:
     """Return the day of the first readable date, or an empty text."""
     for _, row in body:
         with suppress(Refused):
-            if _DAY.match(day := normalise_moment(read_cell(row, _find_date_column(header)), None, order)[:10]):
+            if _DAY.match(day := normalise_date_time(read_cell(row, _find_date_column(header)), None, order)[:10]):
                 return day
     return ""
 
@@ -677,7 +677,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
         return cells
     try:
         if "occurred_at" in cells:
-            cells["occurred_at"] = normalise_moment(cells["occurred_at"], cells.pop(TIME, None), order)
+            cells["occurred_at"] = normalise_date_time(cells["occurred_at"], cells.pop(TIME, None), order)
     except Refused as problem:
         return problem
     if table.delimiter in COMMA_DELIMITERS:

@@ -246,15 +246,15 @@ def _format_number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else format(value, ".15g")
 
 
-def _format_moment(value: datetime) -> str:
+def _format_datetime(value: datetime) -> str:
     value = (value + timedelta(milliseconds=500)).replace(microsecond=0)
     return f"{value:%Y-%m-%d %H:%M}" if value.second == 0 else f"{value:%Y-%m-%d %H:%M:%S}"
 
 
 def _format_time(value: time) -> str:
     # always with seconds, so that a result such as 3:1 that became a time is not read as a result
-    moment = datetime.combine(date(2000, 1, 1), value) + timedelta(milliseconds=500)
-    return f"{moment:%H:%M:%S}"
+    rounded = datetime.combine(date(2000, 1, 1), value) + timedelta(milliseconds=500)
+    return f"{rounded:%H:%M:%S}"
 
 
 def _format_duration(value: timedelta) -> str:
@@ -266,7 +266,7 @@ _FORMATS: dict[type, Any] = {
     bool: lambda value: "true" if value else "false",
     int: str,
     float: _format_number,
-    datetime: _format_moment,
+    datetime: _format_datetime,
     date: date.isoformat,
     time: _format_time,
     timedelta: _format_duration,
