@@ -22,13 +22,13 @@ names_option = click.option(
 )
 
 
-def build_site(title: str, names: Path | None, suffix: str) -> "Site":
+def build_site(title: str, names: Path | None, extension: str) -> "Site":
     """Return the settings of pages. Raises `BadArgument` for a missing extra `web` or an invalid file of names."""
     try:
         from ratings_ledger.web.page import Site
     except ModuleNotFoundError:
         raise BadArgument(WEB_EXTRA_MISSING) from None
-    return Site(title, {} if names is None else _read_names(names), suffix)
+    return Site(title, {} if names is None else _read_names(names), extension)
 
 
 def _read_names(path: Path) -> dict[str, str]:

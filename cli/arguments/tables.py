@@ -151,7 +151,7 @@ save_option = click.option(
 
 
 class TableFiles(NamedTuple):
-    """The files with a profile and aliases for reading tables, and the file to save the profile to."""
+    """The files with aliases and a profile for reading tables, and the file to save the profile to, each if given."""
 
     alias_file: str | None
     profile: str | None

@@ -58,7 +58,7 @@ expect_option = click.option(
     "--expect",
     metavar="POSITION",
     type=click.IntRange(min=1),
-    help="Refuse if an event after POSITION changed the game.",
+    help="Refuse unless the last event about the game is at POSITION.",
 )
 
 
@@ -251,11 +251,13 @@ def _edit_game(game: RevisedGame) -> dict[str, Any]:
 
 
 def _read_game() -> dict[str, Any]:
+    """Return the complete game on standard input. Raises `Refused`, and `click.UsageError` at a terminal."""
+    remedy = "name PLAYERS, pass an option with the correction, such as --at, or --edit, or give JSON on standard input"
     if sys.stdin.isatty():
-        raise click.UsageError(
-            "name PLAYERS, pass an option with the correction, such as --at, or --edit, or give JSON on standard input"
-        )
-    game = parse_object(sys.stdin.buffer.read(1 << 20))
+        raise click.UsageError(remedy)
+    if not (content := sys.stdin.buffer.read(1 << 20)).strip():
+        raise Refused("bad-json", f"there is no game on standard input; {remedy}")
+    game = parse_object(content)
     # the output of `ratings games GAME --format json` and a whole event are accepted, too
     if isinstance(rows := game.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
         game = rows[0]

@@ -29,8 +29,9 @@ from ratings_ledger.projections.queries.coordinates import TimeFormat, load_time
 from ratings_ledger.projections.queries.event_texts import describe_outcome
 from ratings_ledger.projections.queries.ledger_names import list_game_names
 
-# the keys
+# the keys to press after the effect is shown
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
+# the parts that a key clears, so that they are asked for again
 CLEARED_FIELDS: dict[str, dict[str, Any]] = {
     PLAYERS: {"players": ()},
     GAME: {"game": None},

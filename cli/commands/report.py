@@ -108,7 +108,7 @@ def report_player(
     from ratings_ledger.web.report import build_report_page
     from ratings_ledger.web.visits import Visit
 
-    coordinates = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
+    coordinates = [{"as_of": as_of, "known_at": recorded_until} for recorded_until in (known_at or end, end)]
     with open_session(db) as ledger:
         earlier, later = (Visit(ledger, {name: value for name, value in axes.items() if value}) for axes in coordinates)
         player, ladder = later.view.with_ladder(player, ladder)

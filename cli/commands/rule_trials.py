@@ -79,7 +79,10 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
 
 
 def find_failure(work: Callable[[], Any], seconds: float) -> str | None:
-    """Do the work in another process within `seconds`; return why the process failed, or None."""
+    """Do the work in another process; return why this process was lost or took more than `seconds`, or None.
+
+    Errors of the work pass through as in `run_ahead`.
+    """
 
     def run_work() -> Iterator[bytes]:
         work()

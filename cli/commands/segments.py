@@ -38,7 +38,7 @@ def seal(db: str, on: str | None, segments: str | None, output_format: str) -> i
 @format_option
 @click.pass_obj
 def list_(db: str, segments: str | None, output_format: str) -> int:
-    """List the segments: sealed, missing, damaged, or of another history."""
+    """List the segments: sealed or not, damaged, or of another history."""
     from ratings_ledger.projections.cluster.inventory import list_segments
 
     return emit(list_segments(open_ledger(db), segments), output_format, print_segments, print_segments_csv)

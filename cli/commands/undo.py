@@ -32,8 +32,8 @@ def undo(context: WriteContext, position: int | None, reason: str | None, yes: b
     """Undo the last thing you recorded, or the event at POSITION.
 
     It takes back an import, a game, a correction, a void, an adjustment, a rename, a list or a step of a league. It
-    shows the effect and asks first. Nothing is deleted: the opposite is recorded, so an undo can be undone, too. If
-    the game was changed later, undo that change first. --by NAME takes back the last thing that NAME recorded.
+    shows the effect and asks first. Nothing is deleted: the opposite is recorded, so an undo can be undone, too. Undo
+    later changes to the same games first. --by NAME takes back the last thing that NAME recorded.
     """
     asks = not yes and not context.dry_run
     if asks and (context.output_format != "table" or not can_ask()):

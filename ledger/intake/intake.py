@@ -441,7 +441,8 @@ class Intake:
             name = draft.subject.partition(":")[2]
             raise Refused(
                 "changed-meanwhile",
-                f"{quote(name)} changed at position {last.position} after you read it; read it again, then decide",
+                f"{quote(name)} was last changed at position {last.position}, not by the event that you read; "
+                "read it again, then decide",
             )
 
     def _refuse_large_record(self, draft: Draft) -> None:

@@ -315,6 +315,14 @@ def test_game_within_its_season_is_accepted(season: str, at: str, db: str, ratin
     assert read_head(ratings, db) == before
 
 
+def test_correction_without_values_is_told_what_to_give(db: str, ratings: Ratings) -> None:
+    """Without PLAYERS, options and JSON, a correction is refused with the ways to give one."""
+    append_lines(ratings, db, build_galactic_line("new", "anna", "ben"))
+    result = ratings("correct", "new", *REASON_OPTION, db=db)
+    assert (result.exit_code, result.stdout) == (1, "Nothing was recorded.\n")
+    assert result.stderr.startswith("bad-json: there is no game on standard input; name PLAYERS, pass an option")
+
+
 @pytest.mark.slow
 def test_opponents_can_be_merged_without_common_games(ledger_url: str, ratings: Ratings) -> None:
     """Players who met can be merged once their games are voided or corrected, and those games stay out."""
