@@ -367,7 +367,7 @@ class Ledger:
             policy,
             _KnownLadders(strict, self._cache.load_newest),
             based_on=based_on,
-            numbered=not isinstance(events, Mapping),
+            has_event_numbers=not isinstance(events, Mapping),
             phrase=_name_arguments,
         )
         is_new = not proposal.is_refused and not proposal.result.existing

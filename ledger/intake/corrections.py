@@ -288,8 +288,8 @@ def add_scores(
     """Add the parts of a score such as 3:2 to the cells of players; return the cells.
 
     Without `players`, use the players of the game in the order of their places. Raises `Refused` (score-missing) if
-    the score does not have one number for each cell, or if a cell has a score; `BadArgument` for a game of a kind other
-    than placing.
+    the score does not have one number for each cell, or if a cell has a score; `Refused` (bad-identifier) if a cell
+    cannot be split; `BadArgument` for a game of a kind other than placing.
     """
     _refuse_other_kind(game)
     cells = [*players]

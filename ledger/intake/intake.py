@@ -247,7 +247,7 @@ class Intake:
         on_stored: OnStored = lambda line, event_id, appended: None,
         phrase: Callable[[str], str] = lambda message: message,
         waiting: WaitingDrafts | None = None,
-        numbered: bool = False,
+        has_event_numbers: bool = False,
     ) -> None:
         """Check all items.
 
@@ -264,7 +264,7 @@ class Intake:
             on_stored: Called for each event that the log holds, or holds after the append.
             phrase: Adapts the message of every refusal to the front end.
             waiting: The storage of waiting drafts, by default in memory.
-            numbered: Whether each refusal gets the number of its event as its line if there is no file.
+            has_event_numbers: Whether each refusal gets the number of its event as its line if there is no file.
 
         Raises:
             ClockBehind: The clock is far behind the last event.
@@ -285,7 +285,7 @@ class Intake:
         self._slips: dict[tuple[str, int], tuple[str, str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
         self._is_closed = False
-        self._is_numbered = numbered
+        self._has_event_numbers = has_event_numbers
         with ledger.reading() as self._connection:
             self.result.head = head(self._connection)
             self._recorded_at = choose_recorded_at(self.result.head, clock, policy.ignore_clock)
@@ -560,7 +560,7 @@ class Intake:
         located = rejection._replace(
             message=self._phrase(rejection.message),
             file=file or None,
-            line=(line or None) if file or self._is_numbered else None,
+            line=(line or None) if file or self._has_event_numbers else None,
         )
         self.result.rejected_count += 1
         if len(self.result.rejected) < REJECTIONS_MAX:

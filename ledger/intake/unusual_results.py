@@ -32,7 +32,7 @@ _SET = re.compile(r"(\d{1,3}):(\d{1,3})(?:\(\d{1,2}\))?", re.ASCII)
 
 
 class UnusualResults:
-    """The frequencies of the winning scores of games and sets between two sides in one table."""
+    """The frequencies of the winning scores of games and sets between two players in one table."""
 
     def __init__(self) -> None:
         self._scores = _PointTally()

@@ -23,7 +23,7 @@ SPREADSHEETS = {
     ),
     "Excel: CSV that names its delimiter": csv(
         "sep=;\r\nDatum;Sieger;Verlierer;Ergebnis\r\n22.11.2024;Jürgen;Anna;3:1\r\n29.11.2024;Anna;Jürgen;3:2\r\n",
-        "cp1252", games=EVENING, notes=["read as cp1252 (Western Europe), such as Jürgen", "line 1 above the header"],
+        "cp1252", games=EVENING, notes=["(Western Europe), with texts such as Jürgen", "line 1 above the header"],
     ),
     "Excel: Unicode text that names its delimiter": csv(
         "sep=\t\r\nDatum\tSieger\tVerlierer\tErgebnis\r\n22.11.2024\tJürgen\tAnna\t3:1\r\n29.11.2024\tAnna\tJürgen\t3:2\r\n",

@@ -111,7 +111,7 @@ CASES = {
     "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
     "Excel in Western Europe": csv(
         "Datum;1.;2.\n22.11.2024;Müller;Jörg\n", "cp1252",
-        notes=["read as cp1252 (Western Europe), such as Müller, Jörg"],
+        notes=["read as cp1252 (Western Europe), with texts such as Müller, Jörg"],
         games=["2024-11-22-1 2024-11-22T11:00 Müller 1 Jörg 2"],
     ),
     "a word without end, in Western Europe": csv(

@@ -341,7 +341,7 @@ def _find_day(tags: dict[str, str], fixed: str | None) -> str:
 
 
 def _read_end_time(tags: dict[str, str], zone: str | None) -> str:
-    """Return the time when a game ended, or else when it started, or else its day. Raises `Refused` (bad-time)."""
+    """Return the time when a game ended, or else when it started, or else its day. Raises `Refused`."""
     # Chess.com writes the start and the end of a game in UTC
     for date, time in (("EndDate", "EndTime"), ("UTCDate", "UTCTime")):
         if "UTCDate" in tags and _DAY.fullmatch(tags.get(date, "")) and _TIME.fullmatch(tags.get(time, "")):

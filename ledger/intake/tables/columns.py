@@ -389,7 +389,7 @@ def make_legible(text: str) -> str:
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
     """Return the event of a game, without participants; the time is missing only if the options do not require it.
 
-    Raises `Refused` (missing-member, and the codes of `read_members`).
+    Raises `Refused` (missing-member, and the codes of `normalise_instant` and `read_members`).
     """
     members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
     for name in ("game_id", "occurred_at"):

@@ -85,8 +85,8 @@ def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], s
     except UnicodeDecodeError:
         if (text := _decode_western(start)) is not None:
             examples = ", ".join(dict.fromkeys(word[0] for word in islice(_NON_ASCII_WORD.finditer(text), 3)))
-            advice = "if these letters are wrong, pass --encoding"
-            message = f"read as {WESTERN} (Western Europe), such as {examples}; {advice}"
+            advice = "if their letters are wrong, pass --encoding"
+            message = f"read as {WESTERN} (Western Europe), with texts such as {examples}; {advice}"
             return _end_lines_with_feeds(text.encode()), WESTERN, message
     return _end_lines_with_feeds(start), UTF8, ""
 

@@ -321,7 +321,7 @@ def _share_numbers(game: dict[str, Any]) -> None:
 
 
 def _join_shared_cells(rows: list[Cells], columns: CsvColumns) -> Cells:
-    """Return the cells about the whole game from all of its rows. Raises `Refused` (rows-disagree)."""
+    """Return the cells about the whole game from all of its rows. Raises `Refused` (rows-disagree, bad-slug)."""
     try:
         values: list[tuple[str | None, ...]] = [*map(_create_picker(columns.game), rows)]
     except KeyError:  # a cell is empty

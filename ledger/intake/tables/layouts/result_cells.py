@@ -85,7 +85,7 @@ def is_draw(text: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def parse_result(text: str) -> CellResult:
-    """Parse a result cell. Raises `Refused` (bad-value, result-became-date, results-disagree)."""
+    """Parse a result cell. Raises `Refused` (bad-decimal, bad-value, result-became-date, results-disagree)."""
     if may_be_date(text):
         raise Refused("result-became-date", f"{quote(text)} is a date or a time; {DATE_ADVICE}")
     if text in DRAWN_SIGNS or fold_word(text) in _WINNER_BY_WORD:
