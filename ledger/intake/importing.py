@@ -122,8 +122,8 @@ class FileIntake(Intake):
             if isinstance(entry, FileNote) and entry.table_read is not None:
                 self._numbers.set_sheet(entry.file, entry.table_read.sheet)
         block = self._numbers.assign_numbers([*block])
-        outcomes = (entry.outcome for entry in block if isinstance(entry, ParsedItem))
-        self._spool.look_ahead(outcome[0] for outcome in outcomes if isinstance(outcome, tuple))
+        results = (entry.result for entry in block if isinstance(entry, ParsedItem))
+        self._spool.look_ahead(result[0] for result in results if isinstance(result, tuple))
         super()._check_block(block)
 
     def _process_other_entry(self, entry: BlockEntry) -> None:

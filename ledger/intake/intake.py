@@ -352,7 +352,7 @@ class Intake:
 
     def _check_block(self, block: Sequence[BlockEntry]) -> None:
         drafts = [
-            entry.outcome[0] for entry in block if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple)
+            entry.result[0] for entry in block if isinstance(entry, ParsedItem) and isinstance(entry.result, tuple)
         ]
         existing = find_existing(self._connection, drafts, self.waiting)
         lookups = ((index in existing, existing.get(index)) for index in range(len(drafts)))
@@ -372,10 +372,10 @@ class Intake:
 
         For each draft, `lookups` yields whether the log has it, and the refusal if the log's content differs.
         """
-        if isinstance(entry.outcome, Refused):
-            self._refuse_item(entry, entry.outcome.to_rejection(), entry.names)
-        elif (problem := self._admit_draft(entry.item, *entry.outcome, next(lookups))) is not None:
-            draft, data = entry.outcome
+        if isinstance(entry.result, Refused):
+            self._refuse_item(entry, entry.result.to_rejection(), entry.names)
+        elif (problem := self._admit_draft(entry.item, *entry.result, next(lookups))) is not None:
+            draft, data = entry.result
             self._refuse_item(entry, problem, TYPES[draft.type].list_named_players(data))
 
     def _refuse_item(self, entry: ParsedItem, problem: Rejection, names: Iterable[str]) -> None:

@@ -390,8 +390,8 @@ class DayNumbers:
         if match is None:
             return entry
         item, day = entry.item, self._days[entry.item.file, match[1]]
-        if not isinstance(entry.outcome, Refused):
-            self._last_game[item.file] = entry.outcome[1]["game"]
+        if not isinstance(entry.result, Refused):
+            self._last_game[item.file] = entry.result[1]["game"]
         # unreadable rows before this one get ids, too
         while len(day.ids) < int(match[2]):
             day.ids.append(self._find_free_id(entry, match[1], day))
@@ -399,8 +399,8 @@ class DayNumbers:
         if free_id == game_id:
             return entry
         numbered_item = item if item.rows_of is None else item._replace(rows_of=free_id)
-        outcome = entry.outcome if isinstance(entry.outcome, Refused) else _replace_id(free_id, *entry.outcome)
-        return entry._replace(item=numbered_item, outcome=outcome)
+        result = entry.result if isinstance(entry.result, Refused) else _replace_id(free_id, *entry.result)
+        return entry._replace(item=numbered_item, result=result)
 
     def _find_free_id(self, entry: ParsedItem, date: str, day: _Day) -> str:
         """Return the first id of a day that a row may use; keep skipped ids for other rows."""
@@ -494,9 +494,9 @@ class DayNumbers:
         return self._ranges[file]
 
     def _build_entry_key(self, entry: ParsedItem) -> object:
-        if isinstance(entry.outcome, Refused):
+        if isinstance(entry.result, Refused):
             return None
-        draft, data = entry.outcome
+        draft, data = entry.result
         return self._build_content_key(data, draft.occurred_at)
 
     def _build_content_key(self, data: dict[str, Any], occurred_at: int) -> object:
@@ -513,8 +513,8 @@ class DayNumbers:
 
 def _find_numbered_id(entry: ParsedItem) -> str | None:
     """Return the id that numbers a game among its table's games of the day, or None for a row without a game."""
-    if not isinstance(entry.outcome, Refused):
-        return str(entry.outcome[1]["game_id"])
+    if not isinstance(entry.result, Refused):
+        return str(entry.result[1]["game_id"])
     return entry.item.rows_of
 
 

@@ -34,7 +34,7 @@ BLOCK_ITEMS = 250
 # this process parses the first blocks alone, because a second process pays off only for a longer input
 ALONE_BLOCKS = 8
 
-Outcome = tuple[Draft, dict[str, Any]] | Refused
+ParseResult = tuple[Draft, dict[str, Any]] | Refused
 
 
 class ParsedItem(NamedTuple):
@@ -42,12 +42,12 @@ class ParsedItem(NamedTuple):
 
     item:    the item without its event; with its source (a line or rows of a table) only if requested
     names:   the players of a refused game from a table
-    outcome: a draft with its data, or a refusal
+    result: a draft with its data, or a refusal
     """
 
     item: Item
     names: tuple[str, ...]
-    outcome: Outcome
+    result: ParseResult
 
 
 BlockEntry = ParsedItem | Rejection | Progress | FileDigest | FileNote
@@ -82,8 +82,8 @@ def parse_item(item: Item, keep_source: bool) -> ParsedItem:
     return _build_parsed_item(item, *_parse_event(item, keep_source))
 
 
-def _build_parsed_item(item: Item, source: Any, names: tuple[str, ...], outcome: Outcome) -> ParsedItem:
-    return ParsedItem(item._replace(event=b"", source=source), names, outcome)
+def _build_parsed_item(item: Item, source: Any, names: tuple[str, ...], result: ParseResult) -> ParsedItem:
+    return ParsedItem(item._replace(event=b"", source=source), names, result)
 
 
 def pack_blocks(entries: Iterator[Entry], keep_sources: bool) -> Iterator[bytes]:
@@ -106,10 +106,10 @@ def unpack_block(message: bytes) -> Block:
 def _flatten(entry: Entry, keep_source: bool) -> tuple[Any, ...] | bytes:
     """Return an item with a draft as a flat tuple, and any other entry as bytes."""
     if isinstance(entry, Item):
-        source, names, outcome = _parse_event(entry, keep_source)
-        if isinstance(outcome, tuple):
-            return entry.file, entry.line, b"", source, *entry[_AFTER_SOURCE:], names, *outcome[0], outcome[1]
-        return pickle.dumps(_build_parsed_item(entry, source, names, outcome))
+        source, names, result = _parse_event(entry, keep_source)
+        if isinstance(result, tuple):
+            return entry.file, entry.line, b"", source, *entry[_AFTER_SOURCE:], names, *result[0], result[1]
+        return pickle.dumps(_build_parsed_item(entry, source, names, result))
     return pickle.dumps(entry)
 
 
@@ -134,8 +134,8 @@ _NAMES_INDEX = len(Item._fields)  # the index of the names in a flat tuple
 _AFTER_SOURCE = Item._fields.index("source") + 1
 
 
-def _parse_event(item: Item, keep_source: bool) -> tuple[Any, tuple[str, ...], Outcome]:
-    """Return the source of an item, the names of a refused game, and the outcome.
+def _parse_event(item: Item, keep_source: bool) -> tuple[Any, tuple[str, ...], ParseResult]:
+    """Return the source of an item, the names of a refused game, and the result.
 
     Without `keep_source` the source is None, or an empty list if it consists of rows.
     """
@@ -146,12 +146,12 @@ def _parse_event(item: Item, keep_source: bool) -> tuple[Any, tuple[str, ...], O
         source = event.decode("utf-8", "backslashreplace")
     if isinstance(event, Refused):
         return source, event.names, event
-    outcome = _read_outcome(event)
-    if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
+    result = _try_read_draft(event)
+    if item.table and isinstance(result, Refused) and isinstance(event, dict):
         names = tuple(_iterate_names(event))
         first = FirstOccurrence(item.file, item.line, item.table, item.form)
-        return source, names, _explain_joined_name(outcome, names, first)
-    return source, (), outcome
+        return source, names, _explain_joined_name(result, names, first)
+    return source, (), result
 
 
 def read_draft(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
@@ -159,7 +159,7 @@ def read_draft(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     return read_event(parse_object(event) if isinstance(event, bytes) else event)
 
 
-def _read_outcome(event: bytes | dict[str, Any]) -> Outcome:
+def _try_read_draft(event: bytes | dict[str, Any]) -> ParseResult:
     try:
         return read_draft(event)
     except Refused as problem:

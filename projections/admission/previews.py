@@ -113,9 +113,9 @@ class PreviewBuilder:
 
     def add(self, entry: ParsedItem) -> None:
         """Add an item, unless it was rejected."""
-        if not isinstance(entry.outcome, tuple):
+        if not isinstance(entry.result, tuple):
             return
-        draft, data = entry.outcome
+        draft, data = entry.result
         if not entry.item.table:
             self._files_with_events.add(entry.item.file)
         if draft.type != "game.recorded":

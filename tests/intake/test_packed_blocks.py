@@ -46,10 +46,10 @@ def test_event_is_unpacked_as_parsed(event: dict[str, Any], source: Any, keeps_s
     [parsed] = pack_and_unpack([build_item(event, source)], keeps_sources)
 
     assert isinstance(parsed, ParsedItem)
-    assert isinstance(parsed.outcome, tuple)
+    assert isinstance(parsed.result, tuple)
     # unlike equality, repr distinguishes named tuples from tuples, and 1 from True
-    assert repr(parsed.outcome) == repr(read_event(event))
-    assert list(parsed.outcome[1]) == list(read_event(event)[1])
+    assert repr(parsed.result) == repr(read_event(event))
+    assert list(parsed.result[1]) == list(read_event(event)[1])
     assert repr(parsed) == repr(parse_entry(build_item(event, source), keeps_sources))
     assert parsed.item == build_item(b"", source if keeps_sources or not source else [])
 
@@ -61,7 +61,7 @@ def test_line_is_unpacked_as_parsed() -> None:
     [parsed] = pack_and_unpack([Item("club.jsonl", 3, line, None)], True)
 
     assert isinstance(parsed, ParsedItem)
-    assert repr(parsed.outcome) == repr(read_event(GAME))
+    assert repr(parsed.result) == repr(read_event(GAME))
     assert parsed.item == Item("club.jsonl", 3, b"", line.decode())
 
 
@@ -86,9 +86,9 @@ def test_refusal_keeps_code_message_and_line() -> None:
     [parsed] = pack_and_unpack([refused_item], False)
 
     assert isinstance(parsed, ParsedItem)
-    assert isinstance(parsed.outcome, Refused)
+    assert isinstance(parsed.result, Refused)
     assert parsed.item == build_item(b"", [])
-    assert parsed.outcome.to_rejection() == Rejection("bad-value", "no place")._replace(line=5)
+    assert parsed.result.to_rejection() == Rejection("bad-value", "no place")._replace(line=5)
 
 
 def test_refused_game_of_a_table_keeps_its_names() -> None:
@@ -98,8 +98,8 @@ def test_refused_game_of_a_table_keeps_its_names() -> None:
     [parsed] = pack_and_unpack([build_item({**GAME, "data": data}, [])], False)
 
     assert isinstance(parsed, ParsedItem)
-    assert isinstance(parsed.outcome, Refused)
-    assert (parsed.outcome.code, parsed.names) == ("player-twice", ("anna", "anna"))
+    assert isinstance(parsed.result, Refused)
+    assert (parsed.result.code, parsed.names) == ("player-twice", ("anna", "anna"))
 
 
 def test_names_of_a_refused_game_are_composed() -> None:
@@ -108,7 +108,7 @@ def test_names_of_a_refused_game_are_composed() -> None:
 
     [parsed] = pack_and_unpack([build_item({**GAME, "data": data}, [])], False)
 
-    assert (parsed.outcome.code, parsed.names) == ("place-gap", ("jos\u00e9", "ben"))
+    assert (parsed.result.code, parsed.names) == ("place-gap", ("jos\u00e9", "ben"))
 
 
 class WeaklyReferencedEvent(dict[str, Any]):
