@@ -277,7 +277,7 @@ def join_sides(
 
 
 def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
-    """Split a typed side at the usual separators of partners, but not inside known names."""
+    """Split the texts of a typed side at the usual separators of partners, except texts that are known names."""
     parts = [[text] if text in known else re.split(r"\s*[+&/]\s*", text) for text in side.players]
     return side._replace(players=[player for players in parts for player in players if player])
 

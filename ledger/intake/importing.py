@@ -69,7 +69,7 @@ class FileIntake(Intake):
             ledger: The ledger to which the events will be appended.
             entries: The entries of the files.
             policy: The recorder, and the checks that are waived.
-            on_parsed: Called with each item before it is compared with the log.
+            on_parsed: Called with each item before it is accepted or refused; not with items of incomplete tables.
             on_progress: Called with the progress of reading a file.
             cores: The number of cores; with more than one, a forked process reads a long input.
             batches: Whether to record a batch of the events of each file; then `entries` must hold whole files.

@@ -348,10 +348,10 @@ class DayNumbers:
 
     def assign_numbers(self, block: Block) -> Block:
         """Return a block in which the games of tables without ids have their ids in the ledger."""
-        numbered = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
-        if not numbered:
+        numbered_entries = [entry for entry in block if isinstance(entry, ParsedItem) and entry.item.is_numbered]
+        if not numbered_entries:
             return block
-        self._load_events([game_id for entry in numbered if (game_id := _find_numbered_id(entry)) is not None])
+        self._load_events([game_id for entry in numbered_entries if (game_id := _find_numbered_id(entry)) is not None])
         return [
             self._assign_number(entry) if isinstance(entry, ParsedItem) and entry.item.is_numbered else entry
             for entry in block

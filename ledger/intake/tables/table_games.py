@@ -229,33 +229,33 @@ def _read_long_games(
     unreadable: int | None = None
     for key, group in groupby(rows, find_game):
         # no record holds ROWS_MAX rows; the limit keeps a wrong column for game_id from filling the memory
-        numbered = list(islice(group, ROWS_MAX + 1))
-        line = numbered[0][0]
+        numbered_rows = list(islice(group, ROWS_MAX + 1))
+        line = numbered_rows[0][0]
         if isinstance(key, int):
-            problem = numbered[0][1]
+            problem = numbered_rows[0][1]
             if not isinstance(problem, Refused):
                 problem = Refused("missing-member", "the row has no game_id; fill in the cell")
             # an unreadable row may belong to the previous game, so that game may be incomplete
-            source = numbered[0][1] if isinstance(numbered[0][1], dict) else None
+            source = numbered_rows[0][1] if isinstance(numbered_rows[0][1], dict) else None
             yield line, problem, source, None if is_row_whole else last_id
             unreadable = None if is_row_whole else line
             continue
-        game_rows: list[Any] = [cells for _, cells in numbered]  # a refusal has a line as its key, never an id
+        game_rows: list[Any] = [cells for _, cells in numbered_rows]  # a refusal has a line as its key, never an id
         if unreadable is not None:
             # ... or to the next game
             message = f"the unreadable row in line {unreadable} may belong to this game; correct that row"
             yield line, Refused("game-incomplete", message), game_rows, key
-        elif len(numbered) > ROWS_MAX:
+        elif len(numbered_rows) > ROWS_MAX:
             message = f"more than {ROWS_MAX:,} rows have the game_id {quote(key)}; give each game an id of its own"
             yield line, Refused("record-too-large", message), None, key
         else:
-            event = _read_long_game(numbered, game_rows, columns, options)
+            event = _read_long_game(numbered_rows, game_rows, columns, options)
             yield (isinstance(event, Refused) and event.line) or line, event, game_rows, key
         last_id, unreadable = key, None
 
 
 def _read_long_game(
-    numbered: list[tuple[int, Any]], rows: list[Cells], columns: CsvColumns, options: TableOptions
+    numbered_rows: list[tuple[int, Any]], rows: list[Cells], columns: CsvColumns, options: TableOptions
 ) -> dict[str, Any] | Refused:
     """Return the game of some rows, or a refusal; if a single row is the cause, the refusal has its line.
 
@@ -265,7 +265,7 @@ def _read_long_game(
     try:
         event = read_game(_join_shared_cells(rows, columns), columns, options)
         participants = event["data"]["participants"] = []
-        for line, row in numbered if columns.player else ():  # noqa: B007
+        for line, row in numbered_rows if columns.player else ():  # noqa: B007
             if "player" not in row:
                 raise Refused("missing-member", "the row has no player; fill in the name, or delete the row")
             participants.append(

@@ -61,12 +61,12 @@ def _list_game_rows(view: TableView) -> TextRows:
     return [(line, row) for line, row in cells if len(row) > 1]
 
 
-def _refuse_mixed(played: TextRows) -> None:
+def _refuse_mixed(game_rows: TextRows) -> None:
     """Raise `Refused` (unclear-layout) if most games of three or more players have places, but some have other numbers.
 
     Games of two are ignored, because their scores often look like places.
     """
-    several = [(line, row) for line, row in played if len(row) > 2]
+    several = [(line, row) for line, row in game_rows if len(row) > 2]
     lines_without_places = [line for line, row in several if not are_places([row])]
     if lines_without_places and len(lines_without_places) * 2 < len(several):
         message = "most rows have places, but this row has other numbers; correct it, or pass"
@@ -75,9 +75,9 @@ def _refuse_mixed(played: TextRows) -> None:
 
 
 def _matches_places(view: TableView) -> bool:
-    played = _list_game_rows(view)
-    _refuse_mixed(played)
-    return bool(played) and are_places(row for _, row in played)
+    game_rows = _list_game_rows(view)
+    _refuse_mixed(game_rows)
+    return bool(game_rows) and are_places(row for _, row in game_rows)
 
 
 def _matches_scores(view: TableView) -> bool:
