@@ -271,8 +271,9 @@ def ratings(context: click.Context, db: str) -> None:
 def run_program(arguments: list[str] | None = None) -> None:
     """Run the program, and exit with its code.
 
-    0: done. 1: a finding, a refusal or a bug. 2: a usage or configuration error. 3: the ledger or a file is
-    unavailable, or disk space or memory is short. 4: another run of the same job is in progress. 130: interrupted.
+    0: done. 1: a finding, a refusal, an unknown name, a failed rule, a damaged ledger or a bug. 2: a usage or
+    configuration error. 3: the ledger or a file is unavailable, or disk space or memory is short. 4: another run of the
+    same job is in progress. 130: interrupted.
     """
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):

@@ -28,7 +28,8 @@ def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[s
     """Return the user's answers about these names, or None if the user stops. Raises `click.Abort`.
 
     A question offers the players that a name may mean, with aliases replaced by their players. It does not offer an
-    opponent in the same game, because players do not play against themselves.
+    opponent in the same game, because players do not play against themselves. A name is accepted without a question if
+    all names that it is close to stand for it.
     """
     answers, accepted = dict[str, str](), set[str]()
     known_aliases = ChainMap(answers, {**aliases})

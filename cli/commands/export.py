@@ -66,7 +66,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
 
 
 def _read_since(connection: Connection, text: str, until: int) -> int:
-    """Return the position of --since. Raises `click.BadParameter` unless the log up to `until` has this position."""
+    """Return the position of --since. Raises `click.BadParameter` unless the log up to `until` contains it."""
     head = parse_chain_head(text)
     if head is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _build_since_error(
@@ -80,8 +80,8 @@ def _read_since(connection: Connection, text: str, until: int) -> int:
         )
     if head is not None and (ledger_head := read_chain_head(connection, position)) != head:
         raise _build_since_error(
-            f"the ledger has another history than {head}: at position {position}, its head is {ledger_head}; to export "
-            "from there anyway, pass that head"
+            f"the ledger's history does not contain {head}: at position {position}, its head is {ledger_head}; to "
+            "export from there anyway, pass that head"
         )
     return position
 

@@ -89,7 +89,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
     with view.query(ladder) as query:
         ladders, times, ladder = query.ladders, query.times, query.ladder
         if as_of is None and find_period(ladders.versions(ladder)[0].ruleset, ladder) is None:
-            # ignore games after now, so that the list can be computed again
+            # ignore games dated after now, so that the list can be computed again
             ladders = ladders.at(now)
         ranking = ladders.standings(ladder)
         try:

@@ -41,7 +41,7 @@ class RuleTrial(NamedTuple):
     assumed:  the keys whose values are assumed
     problems: the problems that prevent publication
     remarks:  other remarks about the trial
-    checked:  whether the rule scored any random game
+    checked:  whether the rule scored any random game, or, as a rule of annual lists, scores no games at all
     """
 
     file: str

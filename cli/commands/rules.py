@@ -173,7 +173,7 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     except FileExistsError:
         raise click.UsageError(f"{folder} exists; nothing was written; delete it, or choose another FILE") from None
     render.echo(f"{folder} is written: {', '.join(files)}")
-    # pip takes a bare name for that of a package in its index
+    # pip would look for a bare name in its index of packages
     path = folder if os.path.dirname(folder) else os.path.join(os.curdir, folder)
     ruleset_file = os.path.join(path, f"{name}.toml")
     render.echo(f"next: pip install {shlex.quote(path)}; ratings rules check {shlex.quote(ruleset_file)}")
@@ -328,8 +328,8 @@ def _try_package_rules(db: str, files: Sequence[str], seconds: float) -> list[tu
     file_problems = [(trial.file, problem) for trial in trials for problem in trial.problems]
     for trial in trials:
         if not trial.checked and not trial.problems:
-            message = f"{trial.file}: the rule was not tried on random games: {'; '.join(trial.remarks)}"
-            render.note(f"ratings: {render.plain(message)}")
+            message = f"{trial.file}: the rule scored no random game, so the trial proves nothing about it"
+            render.note(f"ratings: {render.plain(message)}; to see why: ratings rules check {shlex.quote(trial.file)}")
     if file_problems or not package_files:
         return file_problems
 

@@ -517,7 +517,7 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     )
     published = ratings("rules", "publish", file, db=db)
     assert published.exit_code == 0
-    assert "picky.toml: the rule was not tried on random games" in published.stderr
+    assert "picky.toml: the rule scored no random game" in published.stderr
 
 
 @pytest.mark.parametrize("name", ["exits", "never-ends", "never-loads", "killed"])
