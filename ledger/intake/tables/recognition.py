@@ -213,8 +213,7 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     header, replaced = _drop_replaced_columns(names, header, body, options)
     problems += [*_check_unnamed_columns(table, line, header, body), *_check_utf8(names)]
     order = _find_order(body, _find_date_column(header), options, problems)
-    left_out = find_left_out_columns(names, options)
-    dropped = (*_list_dropped(names, options), *left_out)
+    dropped = (*_list_dropped(names, options), *(left_out := find_left_out_columns(names, options)))
     unknown_names = (name for name, ours in zip(names, header, strict=True) if name and ours is None)
     unknown = tuple(name for name in unknown_names if name not in (*dropped, *replaced))
     if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
