@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+import click
+
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import to_microseconds
@@ -19,7 +21,8 @@ def print_waiting(period: PeriodState, at: Coordinates, times: TimeFormat, comma
         render.print_hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
         return
     message = f"Not scored yet: {games} in open rating periods, the first of which ends {end}."
-    description = _describe_command("them", period.closes_at, at=at, times=times, command=command)
+    subject = "the game" if period.open_games == 1 else "the games"
+    description = _describe_command(subject, period.closes_at, at=at, times=times, command=command)
     render.print_hanging(f"{message} {description}", 2)
 
 
@@ -30,16 +33,19 @@ def print_open_period(period_end: datetime, at: Coordinates, times: TimeFormat, 
 
 
 def _describe_command(games: str, period_end: datetime, *, at: Coordinates, times: TimeFormat, command: str) -> str:
-    """Describe the command that scores `games`, such as "them"; `period_end` is the last instant of their period."""
+    """Describe the command that scores `games`, such as "the game"; `period_end` is the end of their first period."""
     if at.as_of is None and period_end < to_datetime(clock.now()):
         day = format_end(to_microseconds(period_end), times.zone)
         message = f"No later event has closed it; to score {games}: {command} --as-of {day}"
-        return render.plain(" ".join([message, *_list_rules_option(at)]))
+        return render.plain(" ".join([message, *_list_other_options(at)]))
     as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
     message = f"To score {games} as if closed now: {command} --close-now"
-    return render.plain(" ".join([message, *as_of, *_list_rules_option(at)]))
+    return render.plain(" ".join([message, *as_of, *_list_other_options(at)]))
 
 
-def _list_rules_option(at: Coordinates) -> Iterator[str]:
+def _list_other_options(at: Coordinates) -> Iterator[str]:
+    """Yield the options for the position and the version, as far as the user chose them."""
+    if click.get_current_context().params.get("known_at") is not None:
+        yield f"--known-at {at.known_at}"
     if at.rules is not None:
         yield f"--rules {at.rules}"

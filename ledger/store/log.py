@@ -303,7 +303,7 @@ def read_newest(
     if types:
         condition &= events.c.type.in_(list(types))
     query = select(events.c.position, events.c.record).where(condition).order_by(events.c.position.desc())
-    rows = [(row[0], row[1]) for row in connection.execute(query.limit(limit) if limit else query)]
+    rows = [(row[0], _to_text(row[1])) for row in connection.execute(query.limit(limit) if limit else query)]
     count = connection.execute(select(func.count()).select_from(events).where(condition)).scalar_one() if limit else 0
     return rows[::-1], max(0, count - len(rows))
 
@@ -394,7 +394,7 @@ class Log(EventLookup):
     # the names that may be suggested, by kind
     _suggestible: dict[str, set[str]] = field(default_factory=dict, repr=False)
     # the number of unknown names so far
-    _lookup_count: int = 0
+    _unknown_count: int = 0
 
     def find_by_column(self, column: Column, value: str) -> list[KnownEvent]:
         """Return the events with this value in a column, in log order."""
@@ -413,8 +413,8 @@ class Log(EventLookup):
         `to_current_id` maps a player's id to their id after renames. Only the first `SUGGESTIONS_MAX` unknown names get
         a suggestion, because each one takes a while.
         """
-        self._lookup_count += 1
-        if self._lookup_count > SUGGESTIONS_MAX:
+        self._unknown_count += 1
+        if self._unknown_count > SUGGESTIONS_MAX:
             return ""
         if kind not in self._suggestible and kind == "player":
             records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
@@ -450,7 +450,7 @@ def has_events_after(connection: Connection, after: int, types: Iterable[str]) -
 def read_events_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
     """Yield the events up to a position (default: the head) whose record contains one of these names as a string.
 
-    The events come in log order.
+    The events come in log order. SQLite ignores the case of ASCII letters, so the caller must compare the names.
     """
     after, until = 0, head(connection).position if until is None else until
     has_name = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))

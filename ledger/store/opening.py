@@ -175,8 +175,11 @@ def parse_url(name: str) -> URL:
             f"{quote(redact_password(name))} is not a database URL; write sqlite:///club.db or "
             "postgresql://HOST/DATABASE"
         )
-    if "@" in (url.host or "") or "@" in (url.username or ""):
-        raise NotALedger(f"{quote(redact_password(name))} has more than one @; in a password, write it as %40")
+    encoded_count = name.partition("://")[2].partition("@")[0].lower().count("%40")
+    if "@" in (url.host or "") or (url.username or "").count("@") > encoded_count:
+        raise NotALedger(
+            f"{quote(redact_password(name))} has more than one @; in a user name or password, write it as %40"
+        )
     if url.get_backend_name() not in DIALECTS:
         raise NotALedger(
             f"{url.get_backend_name()} is not supported; name a SQLite file such as club.db, or a postgresql:// URL"
@@ -192,9 +195,12 @@ def is_file(name: str) -> bool:
 
 def parse_timeout(url: URL) -> float:
     """Return how many seconds to wait for a lock: the URL's `timeout`, or else `BUSY_SECONDS`. Raises `NotALedger`."""
-    text = str(url.query.get("timeout", BUSY_SECONDS))
+    values = url.query.get("timeout", f"{BUSY_SECONDS}")
+    text = values if isinstance(values, str) else ",".join(values)
     if not re.fullmatch(r"\d{1,5}(\.\d{1,3})?", text, re.ASCII):
-        raise NotALedger(f"the URL's timeout {text!r} is not a number of seconds, such as 30 or 0.5")
+        raise NotALedger(
+            f"the URL's timeout {text!r} cannot be used; write a number of seconds below 100,000, such as 30 or 0.5"
+        )
     return float(text)
 
 
@@ -276,7 +282,10 @@ def build_ledger_exists_error(ledger: Ledger) -> LedgerExists:
 
 
 def refuse_existing(name: str) -> None:
-    """Raise `LedgerExists` if a ledger of that name exists, with any schema. Raises `StoreUnavailable`."""
+    """Raise `LedgerExists` if a ledger of that name exists, with any schema.
+
+    Also raises `NotALedger` for an invalid name, and `StoreUnavailable`.
+    """
     try:
         ledger = connect(name)
         with ledger.reading() as connection:

@@ -135,7 +135,7 @@ def test_text_names_the_command_that_closes_periods(ratings: Ratings, db: str) -
         return list(ratings(*arguments, db=db).stdout.splitlines())
 
     for command in (f"standings {LADDER}", f"history anna {LADDER}", f"explain anna {LADDER}", f"books {LADDER}"):
-        note = f"Not scored yet: {WAITING_NOTE} To score them as if closed now: ratings {command} --close-now"
+        note = f"Not scored yet: {WAITING_NOTE} To score the games as if closed now: ratings {command} --close-now"
         assert note in read_lines(*command.split())
         closed_lines = read_lines(*command.split(), "--close-now")
         assert (
@@ -169,7 +169,8 @@ def test_period_that_is_over_closes_with_the_next_event(
     announce it."""
     set_clock(monkeypatch, "2025-12-05T12:00:00Z")
     stdout = ratings("standings", db=db).stdout
-    assert f"No later event has closed it; to score them: ratings standings {LADDER} --as-of 2025-11-30" in stdout
+    command = f"ratings standings {LADDER} --as-of 2025-11-30"
+    assert f"No later event has closed it; to score the games: {command}" in stdout
     end_standings = read_output(ratings, db, "standings", "--as-of", "2025-11-30")
     preview = record_game(ratings, db, "c-6", "12-04", "anna", "ben", options=("--dry-run", "--format", "json"))
     impact = json.loads(preview.stdout)
@@ -179,6 +180,12 @@ def test_period_that_is_over_closes_with_the_next_event(
     }
     record_game(ratings, db, "c-6", "12-04", "anna", "ben")
     assert read_output(ratings, db, "standings")["digest"] == end_standings["digest"]
+    # before c-5, one game waits, and the command keeps the position
+    assert (
+        ratings("standings", "--known-at", 6, db=db)
+        .stdout.splitlines()[1]
+        .endswith(f"No later event has closed it; to score the game: {command} --known-at 6")
+    )
 
 
 @pytest.mark.ledger(make=create_monthly_ledger)

@@ -1,5 +1,6 @@
 """Edits from a plain connection are refused by the database, or found by `verify` where the owner can make them."""
 
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -299,12 +300,14 @@ def test_rewritten_history_is_found_by_head(attacked_url: str, ratings: Callable
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_blob_record_is_found(attacked_url: str) -> None:
-    """In SQLite, a record turned into a BLOB is found, and so is the event about it."""
+def test_blob_record_is_found(attacked_url: str, ratings: Callable[..., Any]) -> None:
+    """In SQLite, a record turned into a BLOB is found, and so is the event about it; `ratings log` lists all events."""
     drop_trigger(attacked_url, "events_refuse_update")
     execute_plainly(attacked_url, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
     # a BLOB is not an event, so the event at 5 supersedes nothing
     assert {finding.position for finding in list_findings(attacked_url)} == {None, 2, 5}
+    log = ratings("log", "--format", "json", db=attacked_url)
+    assert [event["position"] for event in json.loads(log.stdout)["rows"]] == [*range(1, EVENTS + 1)]
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)

@@ -24,9 +24,10 @@ from ledgers import read_all_records
 from sqlalchemy import make_url
 
 from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.guards import POSTGRES_APPEND_LOCK
-from ratings_ledger.ledger.store.opening import open_ledger
+from ratings_ledger.ledger.store.opening import open_ledger, parse_url
 from ratings_ledger.ledger.store.upgrading import upgrade
 
 Ratings = Callable[..., Any]
@@ -126,7 +127,18 @@ def test_held_append_lock_times_out(postgres_url: str, ratings: Ratings) -> None
 
 def test_bad_timeout_is_refused(file: Path, ratings: Ratings) -> None:
     """A timeout that is not a number is a usage error."""
-    assert_commands_fail(ratings, f"sqlite:///{file}?timeout=soon", 2, "seconds")
+    for timeout in ("soon", "100000", "1&timeout=2"):
+        assert_commands_fail(ratings, f"sqlite:///{file}?timeout={timeout}", 2, "write a number of seconds below")
+
+
+@pytest.mark.parametrize(("user", "is_valid"), [("anna%40server", True), ("anna", True), ("anna@server", False)])
+def test_at_sign_in_user_name_must_be_encoded(user: str, is_valid: bool) -> None:
+    """A user name may have an @ that is written as %40."""
+    if is_valid:
+        assert parse_url(f"postgresql://{user}:s3cret@localhost/none").host == "localhost"
+    else:
+        with pytest.raises(NotALedger, match=r"has more than one @; in a user name or password, write it as %40"):
+            parse_url(f"postgresql://{user}:s3cret@localhost/none")
 
 
 def test_write_transaction_blocks_only_appends(file: Path, ratings: Ratings) -> None:
