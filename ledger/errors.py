@@ -153,8 +153,8 @@ class BadArgument(LedgerError):
 class Unknown(LedgerError):
     """No such player, game or published list is recorded (exit code 1).
 
-    `reason` is the code of a rejection, such as player-unknown, or `unknown` without a code. As in `Refused`, the code
-    comes first.
+    `reason` is the code of a rejection, such as player-unknown, or `unknown` if the code is None. As for `Refused`, the
+    code is the first argument.
     """
 
     reason = "unknown"

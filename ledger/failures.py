@@ -31,7 +31,10 @@ def describe_failure(error: Exception) -> CommandFailure:
         return CommandFailure(error.reason, str(error), error.exit_code)
     if is_out_of_memory(error):
         message = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory"
-        return CommandFailure("out-of-memory", f"{message}; the interrupted operation changed nothing", 3)
+        # this program's own messages name a remedy; those of subclasses, such as NumPy's, do not
+        has_remedy = type(error) is MemoryError and error.args
+        remedy = "" if has_remedy else "; free some memory and run the same command again"
+        return CommandFailure("out-of-memory", f"{message}; the interrupted operation changed nothing{remedy}", 3)
     if isinstance(error, OSError):
         message = f"{error.filename or 'input or output'}: {error.strerror or error}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -40,9 +43,8 @@ def describe_failure(error: Exception) -> CommandFailure:
     if package_message := _describe_damaged_package(error):
         return CommandFailure("file", package_message, 3)
     cause = f"{_describe_location(error)}: {type(error).__name__}: {error}"
-    return CommandFailure(
-        "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1
-    )
+    message = "run `ratings verify`; if it finds no damage, this is a bug in ratings-ledger, so please report it"
+    return CommandFailure("bug", f"{message}: {cause}", 1)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:

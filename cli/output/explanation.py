@@ -17,7 +17,7 @@ from ratings_ledger.projections.replay.ladder_names import short_name
 
 
 def print_game_csv(explanation: GameExplanation) -> None:
-    """Print one line per term of a player."""
+    """Print one line per term of a player, or one line for a player without terms."""
     header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
     print_csv_at(header, list(_build_term_rows(explanation)), explanation.at)
 
@@ -101,7 +101,7 @@ def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
 
 
 def _print_assumed(assumed: dict[str, str] | Absent) -> None:
-    """Print the assumptions that affected a number, but are not stated in the source of the ruleset."""
+    """Print the assumptions that determined a number, because the source of the ruleset is silent, with the reasons."""
     if assumed is ABSENT:
         return
     render.echo()

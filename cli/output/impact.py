@@ -61,7 +61,7 @@ def _describe_periods(period: PeriodImpact, times: TimeFormat) -> Iterator[str]:
 
 
 def describe_no_change(failed: Sequence[str]) -> str:
-    """Return the sentence that no points change. If ladders failed, it speaks only of the others."""
+    """Return a sentence that says that no points change; if ladders failed, it speaks only of the others."""
     return "No points change on the ladders that can be replayed." if failed else "No points change."
 
 
@@ -114,7 +114,7 @@ def print_differing_lists(
 ) -> None:
     """Print the published lists that would newly differ, then the lists that already differ before the change.
 
-    Then print the lists on which only names change, and the commands that publish all these lists again.
+    Then print the lists on which only names change, and, if `when` is today, the commands that publish all these again.
     """
     newly_differing = [published for published in lists if not published.already]
     already_differing = [published for published in lists if published.already]

@@ -38,12 +38,12 @@ FINDINGS_SHOWN_MAX = 20
 
 
 def print_checks_csv(checks: Checks) -> None:
-    """Print one line per setting."""
+    """Print one line per check."""
     print_records_csv(Check, checks.rows)
 
 
 def print_checks(checks: Checks) -> None:
-    """Print the settings, and the remedies for wrong ones."""
+    """Print the checks, and the remedies for what is wrong or absent."""
     rows = [(row.state, row.what, row.value, "; ".join(filter(None, (row.note, row.remedy)))) for row in checks.rows]
     render.print_table(("state", "what", "value", "note"), rows)
 

@@ -30,7 +30,7 @@ class Family(NamedTuple):
 def format_metrics(state: dict[str, Any]) -> str:
     """Format the JSON of `status` as metrics.
 
-    Each metric has the label `ledger`: the location without the role, so that all roles write the same series.
+    Each metric has the label `ledger`: the location without the user, so that all roles write the same series.
     """
     lines: list[str] = []
     for family in _list_families(state):

@@ -32,7 +32,8 @@ def print_sheet_differences(differences: SheetDifferences) -> None:
     """Print the number of games by kind of change, and list the games, except those that only changed their order."""
     if differences.otherwise:
         games = render.count(len(differences.otherwise), "game")
-        message = f"note: {games} changed only in the ledger and stay as they are there: "
+        stay = "stays as it is" if len(differences.otherwise) == 1 else "stay as they are"
+        message = f"note: {games} changed only in the ledger and {stay} there: "
         render.note(
             render.plain(message + render.join_first([*map(render.csv_item, differences.otherwise)], GAMES_SHOWN_MAX))
         )
@@ -75,9 +76,8 @@ def note_unranked(result: IntakeResult) -> None:
         render.note(f"note: {subject} on no ladder: {reason}")
     if more := sum(games.number for _, games in reasons[REJECTIONS_SHOWN_MAX:]):
         verb = "is" if more == 1 else "are"
-        render.note(
-            f"note: {render.count(more, 'more game')} {verb} on no ladder, for other reasons; run: ratings games"
-        )
+        explain = "to see the reason for a recorded game: ratings explain GAME LADDER"
+        render.note(f"note: {render.count(more, 'more game')} {verb} on no ladder, for other reasons; {explain}")
 
 
 def note_voided(result: IntakeResult) -> None:
@@ -210,7 +210,7 @@ def print_decision_outcome(outcome: DecisionOutcome) -> None:
         render.echo(f"Nothing was recorded; this is what {outcome.type} would do.")
     elif result.would_append > 1:
         render.echo(
-            f"{result.would_append:,} events {outcome.type} are recorded, the last at position {outcome.position}."
+            f"{result.would_append:,} {outcome.type} events are recorded, the last at position {outcome.position}."
         )
     else:
         render.echo(f"{outcome.type} is recorded at position {outcome.position}.")

@@ -264,7 +264,7 @@ def fit_names(names: Sequence[str], width: int, players: int) -> str:
 
 
 def print_title(subject: str, details: str) -> None:
-    """Print the subject of a result and how it was computed: on one line if that fits a terminal, otherwise on two."""
+    """Print the subject of a result and how it was computed: on one line of at most 80 characters, otherwise on two."""
     echo(f"{subject}{details}" if len(subject + details) <= 80 else f"{subject}\n{details.lstrip(', ')}")
 
 
@@ -350,7 +350,7 @@ def emit(
     csv: Printer | None = None,
     **other_formats: Printer,
 ) -> int:
-    """Print a result in a format, after notes about what failed.
+    """Print a result in a format, after notes about what is unusable and what failed.
 
     Args:
         result: The result.

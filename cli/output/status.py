@@ -22,7 +22,7 @@ def print_status_prometheus(state: LedgerStatus) -> None:
 
 
 def print_status_csv(state: LedgerStatus) -> None:
-    """Print one line per number, with exact times."""
+    """Print one line per number, with the exact time of the last event, and with the hash of the head."""
     render.print_csv(("what", "value"), list(_build_status_rows(state, csv=True)))
 
 

@@ -1,7 +1,7 @@
 """Compare the database catalogue with the objects that the migrations create.
 
-An object is *unexpected* if it differs from this program's definition and could run code on, reject or hide rows of
-this program's tables. Transactions that write to a ledger refuse such objects. The definitions are in `catalogue.json`,
+An object is *unexpected* if this program does not define it so, and it could run code on, reject or hide rows of this
+program's tables. Transactions that write to a ledger refuse such objects. The definitions are in `catalogue.json`,
 which scripts/make_catalogue.py generates from the migrations. An operator may add tables, views and indexes of plain
 columns.
 """
@@ -30,7 +30,7 @@ def load_generated_objects(backend: str) -> Objects:
 
 
 def raise_on_difference(cursor: Any, differences: Iterable[str | None]) -> None:
-    """Raise `StoreDamaged` for the first difference, or `NotALedger` if the schema is not the one this program needs.
+    """Raise an error for the first difference: `StoreDamaged`, or `NotALedger` if another version made the schema.
 
     `differences` has a message for each object that differs, and None for each that matches.
     """

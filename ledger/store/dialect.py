@@ -146,7 +146,7 @@ class Dialect(Protocol):
     def lock_appends(self, connection: Connection) -> None:
         """Keep others from appending until the transaction ends. The next read sees the true head.
 
-        Raises `StoreUnavailable` if the store does not keep events safe, and `StoreDamaged` for unexpected objects.
+        Raises `StoreUnavailable` if the store does not keep events safe, and the errors of `refuse_unexpected`.
         """
 
     def refuse_unexpected(self, connection: Connection) -> None:
@@ -160,7 +160,10 @@ class Dialect(Protocol):
         """
 
     def lock_generations(self, connection: Connection) -> None:
-        """Keep others from changing generations until the transaction ends, and refuse unexpected objects."""
+        """Keep others from changing generations until the transaction ends.
+
+        Unexpected objects are refused here or in `Ledger.writing`.
+        """
 
     def transaction_on_runs(
         self, connection: Connection, milliseconds: int, exclusive: bool
@@ -168,7 +171,7 @@ class Dialect(Protocol):
         """Run the block in a transaction on the table `runs`, on a connection in autocommit mode.
 
         The transaction waits at most `milliseconds` for a lock. With `exclusive` no other transaction changes the table
-        meanwhile. A failure leaves nothing behind. Raises `StoreDamaged` for unexpected objects.
+        meanwhile. A failure leaves nothing behind. Raises the errors of `refuse_unexpected`.
         """
 
     # appending and reading
@@ -196,6 +199,7 @@ class Dialect(Protocol):
 
         Raises:
             StoreDamaged: The store did not keep the row, or has unexpected objects.
+            NotALedger: The store has unexpected objects and the schema of another version.
             StoreUnavailable: The store cannot be written.
         """
 
@@ -271,7 +275,7 @@ class Dialect(Protocol):
     def hold_rebuild_lock(self, ledger: ConnectionSource) -> AbstractContextManager[Connection | None]:
         """Hold the database's lock on rebuilds inside the block; provide the connection that holds it, if any.
 
-        The lock ends with the process. Raises `BlockingIOError` if it is already held.
+        The lock ends with the process. Raises `BlockingIOError` if it is already held, and `StoreUnavailable`.
         """
 
     def mark_running(self, ledger: ConnectionSource, number: int) -> AbstractContextManager[None]:

@@ -77,7 +77,8 @@ def read_chain_head(connection: Connection, position: int) -> ChainHead:
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
     """Yield the lines of an export to a file: the records at `since` < position <= `until`, and the last line.
 
-    Raises `StoreDamaged` instead of yielding the last line if the records do not match the hashes of the log.
+    Raises `StoreDamaged` instead of yielding the last line if a record is missing, or if the records do not match the
+    hashes of the log.
     """
     begin, head = read_chain_head(connection, since), read_chain_head(connection, until)
     position, chain = begin
@@ -160,7 +161,7 @@ class _ExportLines:
             self._leaves.write(leaf_hash(line))
 
     def compute_head(self, since: ChainHead) -> ChainHead | None:
-        """Return the head after the lines; None unless they are records that continue the history up to `since`."""
+        """Return the head after the lines, as records that follow `since`; None if the first line rules that out."""
         position = since.position + self._count
         if self._count == 0:
             return since

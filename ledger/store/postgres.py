@@ -75,7 +75,7 @@ SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
     ),
     "events": (
         "kept",
-        "as its owner, if it is unlogged: ALTER TABLE events SET LOGGED; if another table inherits it: "
+        "as its owner, if it is unlogged: ALTER TABLE events SET LOGGED; if another table inherits from it: "
         "ALTER TABLE <other table> NO INHERIT events",
     ),
 }
@@ -486,7 +486,7 @@ FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...]
         "no-space",
     ),
     (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
-    (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
+    (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}; check the URL and the server", None),
     (DAMAGE_CODES, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
     (("42P01", "42703"), StoreDamaged, "{} does not have this program's tables: {}; run: ratings verify", None),
     (("23001",), StoreDamaged, "a guard of {} refused the events: {}; run: ratings verify", None),

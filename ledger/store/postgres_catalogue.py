@@ -51,7 +51,7 @@ _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 _FROM_EXTENSION = (
     "EXISTS (SELECT FROM pg_depend d WHERE d.objid = {0}.oid AND d.classid = '{1}'::regclass AND d.deptype = 'e')"
 )
-# the rows of these tables never change, so the triggers of foreign keys that refer to them never fire
+# the rows of these tables never change, so the triggers that another table's foreign key puts on them never fire
 _IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS if "_refuse_" in name})
 
 _NOT_OURS, _DIFFERS = "was not created by this program", "differs from this program's definition"
@@ -61,8 +61,8 @@ Differences = Iterator[str | None]
 
 
 # the objects that can run code on, reject or hide rows of our tables: (kind, table, name, definition). Indexes of plain
-# columns are left out, because an operator may add them; so are foreign-key triggers on immutable tables, because they
-# never fire
+# columns are left out, because an operator may add them; so are the triggers that other tables' foreign keys put on
+# immutable tables, because they never fire
 _OBJECTS_QUERY = (
     """WITH ours AS MATERIALIZED (SELECT c.* FROM unnest(CAST(%s AS text[])) n JOIN pg_catalog.pg_class c
     ON c.oid = pg_catalog.to_regclass(n)),
@@ -213,7 +213,7 @@ def find_object_differences(connection: Connection, views: dict[str, str]) -> Di
     # a view's query can only be planned on tables with the right columns
     has_columns = expected_columns.items() <= actual_columns.items()
     can_plan = has_columns and len(location.tables) == len(_list_own_tables())
-    # these queries fail if a policy hides rows, so they get a search path of their own, which is reset after a failure
+    # these queries fail if a policy hides rows; by then the differences above, such as the policy, have been yielded
     with use_catalogue_path(connection):
         yield from list(_compare_views(connection, location, views, can_plan))
 
@@ -328,7 +328,7 @@ def _compare_relations(connection: Connection, location: _Location, views: dict[
         for constraint in table.constraints
         if _is_key(constraint)
     }
-    # an index on a table with one of our names is reported with that table
+    # the indexes of another schema's table are left out if the table has one of our names, because it is reported
     query = text(
         "SELECT c.relname, c.relnamespace = :schema, c.oid::regclass::text FROM pg_class c "
         "LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid "
@@ -418,7 +418,7 @@ def _compare_descriptions(
 
 
 def _compare_constraints(connection: Connection, location: _Location) -> Differences:
-    """Compare the keys, foreign keys and checks of our tables; report foreign keys of other tables to ours."""
+    """Compare the keys, foreign keys and checks of our tables; report other tables' foreign keys to changing tables."""
     # a key's definition includes its index, and a foreign key's whether its four triggers are enabled
     query = """SELECT r.relname, c.conname, concat_ws(' ', pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END,
@@ -573,7 +573,7 @@ def _read_named_functions(connection: Connection, location: _Location) -> Sequen
 
 
 def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict[str, Any]:
-    """Return the function that is most likely ours, by name: one in our schema, or else one with our arguments."""
+    """Return the functions that are most likely ours, by name: preferably in our schema, then with our arguments."""
     expected = {name: _parse_function(sql) for name, sql in _FUNCTIONS.items()}
 
     def match_quality(row: Any) -> tuple[bool, bool]:
@@ -584,7 +584,7 @@ def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict
 
 
 def _compare_functions(connection: Connection, location: _Location) -> dict[str, bool]:
-    """Return whether each of our functions exists with our definition, by name."""
+    """Return whether each of our functions exists with our definition, in our schema and with our owner, by name."""
     own_functions = _choose_own_functions(_read_named_functions(connection, location), location)
     is_same = dict.fromkeys(_FUNCTIONS, False)
     for name, row in own_functions.items():

@@ -233,7 +233,8 @@ def _read_runs(ledger: Ledger, connection: Connection) -> list[Run]:
 def _prepare_run(ledger: Ledger, keeps_out_of_ledger: bool) -> tuple[Path | None, int]:
     """Store the runs that could not reach the ledger earlier; return the state folder and the number of a new run.
 
-    With `keeps_out_of_ledger` the runs move to the ledger's state folder instead of the ledger.
+    With `keeps_out_of_ledger` the runs move to the ledger's state folder instead of the ledger. If the ledger cannot be
+    reached now, the folder and the number are those of a run that could not reach it.
     """
     unreached = _find_unreached_folder(ledger)
     try:
@@ -430,7 +431,7 @@ def _write_to_folder(folder: Path | None, run: Run, *, no_trace: bool = False) -
             raise OSError("this account has no home folder; set XDG_STATE_HOME to a folder for state files")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not is_own_folder(folder):
-            raise OSError(f"{folder} is not a folder of this account")
+            raise OSError(f"{folder} is not a folder of this account; remove it, or set XDG_STATE_HOME to another folder")
         temporary_path = folder / f".{_format_file_name(run)}"
         with open_own(temporary_path, "wb") as file:
             file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))

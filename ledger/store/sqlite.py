@@ -51,7 +51,7 @@ from ratings_ledger.ledger.store.dialect import (
 from ratings_ledger.ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
 from ratings_ledger.ledger.store.schema import HEAD_QUERY
 
-# the number of values in one statement, 160 rows of the log; SQLite before 3.32 accepts at most 999
+# the number of values in one statement: 160 rows of the log, or 80 for SQLite before 3.32, which accepts 999 values
 VALUES_PER_STATEMENT = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
 # settings of each connection. SQLite's default journal mode, DELETE, loses the last acknowledged commit in some power
 # cuts; see docs/internals.md
@@ -113,7 +113,9 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
     try:
         is_folder, has_file = path.is_dir(), path.exists()
     except OSError as problem:  # the name is too long, or this account may not read the folder
-        raise StoreUnavailable(f"{quote(str(path))} cannot be reached: {problem.strerror}") from None
+        raise StoreUnavailable(
+            f"{quote(str(path))} cannot be reached: {problem.strerror}; check the name and the folder's permissions"
+        ) from None
     if is_folder:
         raise NotALedger(f"{path} is a folder; name the ledger's file in it, such as {path / 'club.db'}")
     if not create and not has_file:
@@ -134,7 +136,10 @@ def build_memory_engine(pool: type[Pool]) -> Engine:
     Raises `NotALedger` if this SQLite cannot share a database in memory between connections.
     """
     if sqlite3.sqlite_version_info < (3, 36):
-        raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
+        raise NotALedger(
+            f"a ledger in memory needs SQLite 3.36, but this Python has SQLite {sqlite3.sqlite_version}; name a file "
+            "such as club.db, or use a newer Python"
+        )
     # the virtual file system memdb has locks like a file; a journal on disk would be useless
     pragmas = PRAGMAS | {"journal_mode": "memory"}
     engine = _create_engine(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, busy_seconds=BUSY_SECONDS, path=None)
@@ -497,7 +502,9 @@ def hold_rebuild_lock(ledger: ConnectionSource) -> Iterator[None]:
         if file not in _descriptors:
             _descriptors[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StoreUnavailable(f"{path} cannot be locked: {error.strerror}") from error
+        raise StoreUnavailable(
+            f"{path} cannot be locked: {error.strerror}; check that the file exists and may be read"
+        ) from error
     if file in _locked_files:
         raise BlockingIOError
     fcntl.flock(_descriptors[file], fcntl.LOCK_EX | fcntl.LOCK_NB)

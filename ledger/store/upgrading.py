@@ -74,7 +74,7 @@ def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
 
 
 class UpgradePlan(NamedTuple):
-    """The plan of a ledger's upgrade: its schema, (revision, description) of each step, and the missing views.
+    """The plan of an upgrade: the ledger, its schema, (revision, description) of each step, and the missing views.
 
     The views are listed only if there are no steps. The last three members are those of `ChangeRights`.
     """

@@ -59,7 +59,7 @@ def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Pat
     adjusted = run_adjust(ratings, db, "--file", file, "--at", "2024-01-05")
     assert (adjusted.exit_code, adjusted.stdout.splitlines()[0]) == (
         0,
-        "3 events points.adjusted are recorded, the last at position 8.",
+        "3 points.adjusted events are recorded, the last at position 8.",
     )
     assert {"anna": "1500", "ben": "2401/2", "zoe": "900"}.items() <= read_points(ratings, db).items()
     log = [

@@ -93,7 +93,7 @@ def test_file_of_seeds_is_recorded_as_one_command(ratings: Ratings, db: str, tmp
     preview = record_seed(ratings, db, "--file", file, "--dry-run")
     assert preview.stdout.startswith("Nothing was recorded; this is what player.seeded would do."), preview
     result = record_seed(ratings, db, "--file", file)
-    assert result.stdout.splitlines()[0] == "2 events player.seeded are recorded, the last at position 4."
+    assert result.stdout.splitlines()[0] == "2 player.seeded events are recorded, the last at position 4."
     assert [
         (row["data"]["state"], row["data"].get("games"), row["data"]["reason"]) for row in list_seeds(ratings, db)
     ] == [({"points": "1500.5"}, None, "from the old list"), ({"points": "1200"}, 7, "a friend")]
