@@ -431,7 +431,8 @@ def _write_to_folder(folder: Path | None, run: Run, *, no_trace: bool = False) -
             raise OSError("this account has no home folder; set XDG_STATE_HOME to a folder for state files")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not is_own_folder(folder):
-            raise OSError(f"{folder} is not a folder of this account; remove it, or set XDG_STATE_HOME to another folder")
+            remedy = "remove it, or set XDG_STATE_HOME to another folder"
+            raise OSError(f"{folder} is not a folder of this account; {remedy}")
         temporary_path = folder / f".{_format_file_name(run)}"
         with open_own(temporary_path, "wb") as file:
             file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))
