@@ -1,6 +1,6 @@
 """Replace options of the command line with arguments of the library in messages that all front ends share.
 
-    'zoe' is new, and --strict takes no new names     becomes     'zoe' is new, and strict=True takes no new names
+    'zoe' is new; to accept it, omit --strict     becomes     'zoe' is new; to accept it, omit strict=True
 
 Commands such as `ratings rules list --shipped` stay as they are, because a person can run them as they are written.
 """

@@ -98,8 +98,8 @@ def parse_policy(text: str) -> dict[str, int]:
         match = _POLICY_PART.fullmatch(part.strip())
         if match is None or match.group(2) in limits:
             raise ValueError(
-                f"{quote(text)} is not a policy; list how many days, weeks and months to keep, each at most once, such "
-                "as 14d,8w,12m"
+                f"{quote(text)} is not a policy; list how many days, weeks and months to keep (1 to 9999), each at "
+                "most once, such as 14d,8w,12m"
             )
         limits[match.group(2)] = int(match.group(1))
     return limits

@@ -139,7 +139,10 @@ def _read_rows(backup: BackupFiles, check: Callable[[EventRow], None]) -> Genera
             raise RefusedFile(name, problem) from None
         contents.heads.append(_to_chain_head(latest))
     if backup.head not in (None, contents.head):
-        message = f"the backup ends at {contents.head}, not at {backup.head}: it is cut off, changed, or another backup"
+        message = (
+            f"the backup ends at {contents.head}, not at {backup.head}: it is cut off, changed, or another backup; use "
+            "complete, unchanged files that end there"
+        )
         raise RefusedFile(backup.files[-1], Refused("end-mismatch", message))
     return contents
 
@@ -216,7 +219,8 @@ def _refuse_wrong_start(line: bytes, before: Head, contents: BackupContents) -> 
     else:
         message = (
             f"the file begins at position {first}, but the files before it end at {before.position}: they overlap, or "
-            "are in the wrong order; name the files in the order in which they were made"
+            "are in the wrong order; name the files in the order in which they were made, or replace this one: ratings "
+            f"export events --since {before.position}"
         )
     raise Refused("restore-mismatch", message)
 

@@ -263,7 +263,7 @@ Slug = Annotated[
     str,
     must_match(
         "(?!.{65})" + _SLUG[1:-1],
-        "{} is not a name like blue-max; write lower-case letters, digits and single hyphens",
+        "{} is not a name like blue-max; write at most 64 lower-case letters, digits and single hyphens",
         "bad-slug",
     ),
     PlainType(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),

@@ -207,7 +207,7 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, previous_chain
 
 
 def refuse_invalid_record(row: EventRow, event: dict[str, Any]) -> None:
-    """Raise `Refused` for a record that this program would not write: its event or its form is invalid.
+    """Raise `Refused` for a record that no version of this program would write: its event or its form is invalid.
 
     Checks that an option can waive, such as the check for unlikely dates, are not made here.
     """
@@ -245,7 +245,7 @@ def _is_instant(text: str) -> bool:
 def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
     """Return the members of the event at a position, its `occurred_at`, and its data in the newest form.
 
-    Raises `Refused` unless this program would write exactly this record at the position.
+    Raises `Refused` unless this program, or an older one, would write exactly this record at the position.
     """
     try:
         event = json.loads(record)

@@ -131,21 +131,21 @@ def find_superseded(
         return _find_last_revision(events, data["id"]), None
     if type_name not in SUPERSEDING:
         return None, None
-    name = data["game_id"]
-    game = apply_revisions(events.about(f"game:{name}"))
+    game_id = data["game_id"]
+    game = apply_revisions(events.about(f"game:{game_id}"))
     if game is None:
-        hint = events.suggest_similar("game", name)
-        raise Refused("game-unknown", f"no game {quote(name)} is recorded; see: ratings games{hint}")
+        hint = events.suggest_similar("game", game_id)
+        raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
     if game.voided and type_name == "game.voided":
         position = _format_position(game.last)
-        raise Refused("game-voided", f"{quote(name)} is already voided{position}, so there is nothing to void")
+        raise Refused("game-voided", f"{quote(game_id)} is already voided{position}, so there is nothing to void")
     if game.voided and type_name != "game.reinstated":
         raise Refused(
             "game-voided",
-            f"{quote(name)} is voided{_format_position(game.last)}; reinstate the game before you change it",
+            f"{quote(game_id)} is voided{_format_position(game.last)}; reinstate the game before you change it",
         )
     if not game.voided and type_name == "game.reinstated":
-        raise Refused("game-live", f"{quote(name)} is not voided, so there is nothing to reinstate")
+        raise Refused("game-live", f"{quote(game_id)} is not voided, so there is nothing to reinstate")
     return game.last.event_id, game
 
 

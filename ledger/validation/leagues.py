@@ -80,7 +80,7 @@ def require_league(events: EventLookup, name: str) -> League:
 def _describe_leagues(events: EventLookup) -> str:
     """Describe the live leagues by their names; only the latest if there are more than `LISTED_LEAGUES_MAX`."""
     if not (names := events.list_league_names()):
-        return "none was created"
+        return "none was created; see: ratings league create --help"
     start = "there is" if len(names) == 1 else "there are"
     if len(names) > LISTED_LEAGUES_MAX:
         start = f"the latest of {len(names):,} leagues are"

@@ -300,7 +300,7 @@ class NameCollector:
             rejection = Rejection("close-name", message if self._strict else f"{message}; {_ACCEPT_HINT}")
         elif is_player and self._strict:
             hint = f"; did you mean {quote(self.similar_names[name][0])}?" if name in self.similar_names else ""
-            rejection = Rejection("new-player", f"{quote(name)} is new, and --strict accepts no new names{hint}")
+            rejection = Rejection("new-player", f"{quote(name)} is new; to accept it, omit --strict{hint}")
         else:
             return None
         return rejection._replace(file=first.file, line=first.line)

@@ -148,11 +148,13 @@ class GameChecks:
     def _check_countable(self, occurred_at: int, data: dict[str, Any], has_teams: bool) -> None:
         """Raise `Refused` if a game is eligible for a ladder whose rule cannot score it."""
         facts: Facts | None = None
-        game = data["game"], has_teams
-        if game not in self._refusing:
-            self._refusing[game] = [versions for versions in self._versions.values() if _may_refuse(versions, *game)]
-        shape = _find_shape(data) if self._refusing[game] else None
-        for versions in self._refusing[game]:
+        game_key = data["game"], has_teams
+        if game_key not in self._refusing:
+            self._refusing[game_key] = [
+                versions for versions in self._versions.values() if _may_refuse(versions, *game_key)
+            ]
+        shape = _find_shape(data) if self._refusing[game_key] else None
+        for versions in self._refusing[game_key]:
             candidates = _list_candidates(versions, occurred_at)
             key = (shape, versions[0].ruleset.id, *(version.position for version in candidates))
             if key in self._countable_shapes:

@@ -67,7 +67,7 @@ def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
             state = {name: convert_decimal_comma(name, text) for name, text in state.items()}
         games = cells.get("games", "0")
         if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
-            raise Refused("not-an-integer", f"games is {quote(games)}; it must be a whole number, such as 12")
+            raise Refused("not-an-integer", f"games is {quote(games)}; it must be a whole number from 0 to 1,000,000")
         return defaults._replace(
             player=to_nfc(cells["player"]),
             state={name: read_decimal(text) for name, text in state.items()},

@@ -150,7 +150,7 @@ def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
 def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:
     """Try all games of a ladder, and its list; return whether compiled code was tried, too.
 
-    The first problem of each kind is added to `problems`.
+    With rating periods, the list is not tried. The first problem of each kind is added to `problems`.
     """
     if stream.failure is not None:
         problems.setdefault("check", _describe_failure(stream.failure))
@@ -387,7 +387,7 @@ def describe_trial(trial: Trial) -> Iterator[str]:
     yield f"tried on {trial.drawn:,} random games (seed {trial.seed}): {trial.scored:,} scored{mode}"
     if not trial.problems:
         if trial.is_empty:
-            yield "not tried: the functions score, explain, remark and chance, and the list"
+            yield "not tried: the list, and all functions except check and sample"
             yield (
                 "to try them, let the rule's `sample` generate games that can be scored, or pass the values of a "
                 "column that random games lack: --column NAME=LOW..HIGH"

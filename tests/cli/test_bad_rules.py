@@ -504,7 +504,7 @@ def test_rule_without_scored_games_is_reported_as_unchecked(
     assert checked.stdout.splitlines() == [
         f"{file}: picky@1 was not checked: its rule scored no random game",
         "  tried on 1,000 random games (seed 1): 0 scored",
-        "  not tried: the functions score, explain, remark and chance, and the list",
+        "  not tried: the list, and all functions except check and sample",
         "  to try them, let the rule's `sample` generate games that can be scored, or pass the values of a column that "
         "random games lack: --column NAME=LOW..HIGH",
         "  1,000 not scored: never mine",

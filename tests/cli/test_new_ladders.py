@@ -95,7 +95,7 @@ def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
     assert message in typo.stderr
     newcomer = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", "anna", "ben", "celo", db=db)
     assert (newcomer.exit_code, newcomer.stderr.partition(":")[0]) == (1, "new-player")
-    assert "'celo' is new, and --strict accepts no new names; did you mean 'cleo'?" in newcomer.stderr
+    assert "'celo' is new; to accept it, omit --strict; did you mean 'cleo'?" in newcomer.stderr
     assert read_head(ratings, db) == before
     known = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", *ALL_KNOWN, db=db)
     assert (known.exit_code, known.stderr) == (0, "")
@@ -167,7 +167,7 @@ def test_strict_covers_files_and_corrections(db: str, ratings: Ratings) -> None:
         assert (result.exit_code, result.stderr.partition(":")[0]) == (1, code)
     table = HEADER + f"c-1,{AT},catan,basic,Berlin,anna,ben,celo\n"
     result = ratings("correct", "--file", "-", "--strict", "--reason", "wrong", db=db, input=table)
-    assert (result.exit_code, "new-player: 'celo' is new, and --strict" in result.stderr) == (1, True)
+    assert (result.exit_code, "new-player: 'celo' is new; to accept it, omit --strict" in result.stderr) == (1, True)
     assert read_head(ratings, db) == before
     for command in (("import", "-", "--follow"), ("import", "-", "--restore")):
         assert ratings(*command, "--strict", db=db, input=celo).exit_code == 2

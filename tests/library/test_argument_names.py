@@ -35,7 +35,7 @@ def build_game(*players: str, **members: str) -> dict[str, Any]:
     [
         (build_game("anna", "bentoo"), {}, 'pass new_names="accept"'),
         (build_game("anna", "bye"), {}, 'pass new_names="accept"'),
-        (build_game("anna", "zoe"), {"strict": True}, "'zoe' is new, and strict=True accepts no new names"),
+        (build_game("anna", "zoe"), {"strict": True}, "'zoe' is new; to accept it, omit strict=True"),
         (build_game("anna", "zoe", occurred_at="2999-01-01T10:00:00Z"), {}, "pass any_date=True"),
     ],
 )

@@ -55,18 +55,21 @@ def check(game: dict[str, Any]) -> None:
     if len(unscored_places) == len(participants):
         _check_gaps(sorted(unscored_places), _list_side_places(game, _get_values_by_seat(game, "place")))
         return
-    places = _get_values_by_seat(game, "place")
-    scores = _get_values_by_seat(game, "score")
-    if None in places.values() and (any(places.values()) or None in scores.values()):
-        missing = next(player for player, place in places.items() if place is None)
+    place_by_seat = _get_values_by_seat(game, "place")
+    score_by_seat = _get_values_by_seat(game, "score")
+    if None in place_by_seat.values() and (any(place_by_seat.values()) or None in score_by_seat.values()):
+        missing = next(player for player, place in place_by_seat.items() if place is None)
         raise Refused(
-            "place-missing", f"{quote(missing)} has no place; give all participants a place, or all of them a score"
+            "place-missing",
+            f"{quote(missing)} has no place; give all participants a place, or give none a place and all a score",
         )
-    if None in places.values():
+    if None in place_by_seat.values():
         return
-    _check_gaps(sorted(places.values()), _list_side_places(game, places))
-    scored_players = [player for player in places if scores[player] is not None]
-    ranked = sorted((places[player], _sign_score(game, scores[player]), player) for player in scored_players)
+    _check_gaps(sorted(place_by_seat.values()), _list_side_places(game, place_by_seat))
+    scored_players = [player for player in place_by_seat if score_by_seat[player] is not None]
+    ranked = sorted(
+        (place_by_seat[player], _sign_score(game, score_by_seat[player]), player) for player in scored_players
+    )
     for (place, signed, player), (worse_place, worse_signed, worse_player) in pairwise(ranked):
         if worse_place > place and worse_signed < signed:
             order, amount = ("high", "more") if game.get("score_order") == "low" else ("low", "fewer")
