@@ -98,7 +98,7 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: Horizo
         published = list[Point]()
         if len(histories) == 1:
             published = list_published_points(history.steps, lambda value: f"published: {render.format_decimal(value)}")
-            marks = list_revision_marks(history.steps, by, lambda row: f"{row.game_id} was corrected later")
+            marks = list_revision_marks(history.steps, by, lambda row: f"{row.game_id} was changed later")
         lines.append(
             build_points_line(player, history.steps, by, partial(_describe_step, history.times), published=published)
         )

@@ -113,7 +113,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class VerticalLine:
-    """A vertical line through a chart with a label at its top, such as for a game that was corrected later."""
+    """A vertical line through a chart with a label at its top, such as for a game that was changed later."""
 
     x: datetime | int | Fraction
     label: str

@@ -75,9 +75,9 @@ def list_published_points(course: Course, describe: Callable[[Fraction], str]) -
 
 
 def list_revision_marks(course: Course, by: HorizontalAxis, describe: Callable[[Change], str]) -> list[VerticalLine]:
-    """Return a mark at every game that was corrected later, or voided and reinstated."""
+    """Return a mark at every game that was changed later: corrected, or voided and reinstated."""
     xs = _list_x_values(course, by)
-    return [VerticalLine(xs[index], "corrected later", describe(row)) for index, row in course.list_revised()]
+    return [VerticalLine(xs[index], "changed later", describe(row)) for index, row in course.list_revised()]
 
 
 def build_rank_line(label: str, rows: Sequence[RankChange], by: HorizontalAxis) -> Series:

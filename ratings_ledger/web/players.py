@@ -232,7 +232,7 @@ def _draw_points(
 
     def describe_correction(row: Change) -> str:
         assert row.revised_at is not None
-        return f"{row.game_id} was corrected later, on {format_minute(answer.times, row.revised_at)}"
+        return f"{row.game_id} was changed later, on {format_minute(answer.times, row.revised_at)}"
 
     published = list_published_points(course, lambda value: f"published: {format_points(value)}")
     if statement is not None and statement.since is not None:

@@ -441,7 +441,7 @@ def _draw_chart(sides: Sequence[ReportSide], player_name: str, game_link: Callab
         title=f"Points of {player_name} on {short_name(last.standings.ladder)}",
         description=f"{ends}.",
         prefix="points",
-        vertical_lines=list_revision_marks(last.course, "date", lambda row: f"{row.game_id} was corrected later"),
+        vertical_lines=list_revision_marks(last.course, "date", lambda row: f"{row.game_id} was changed later"),
     )
 
 

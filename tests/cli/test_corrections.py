@@ -314,6 +314,13 @@ def test_edit_takes_no_other_data(db: str, ratings: Ratings) -> None:
         assert (result.exit_code, "--edit opens the complete game" in result.stderr) == (2, True), result
 
 
+def test_void_of_a_position_behind_the_head_names_the_position(db: str, ratings: Ratings) -> None:
+    """A number that is neither the id nor the position of an event is refused as both."""
+    result = ratings("void", "--event", "999", *REASON_OPTION, db=db)
+    message = "event-unknown: no event has the id '999' or is at this position; see: ratings log"
+    assert (result.exit_code, message in result.stderr) == (1, True), result
+
+
 def test_correcting_the_game_changes_both_ladders(db: str, ratings: Ratings) -> None:
     """Correcting which game was played reports the changes on both games' ladders."""
     report = run_correction(ratings, db, "correct", "c-1", "--game", "galactic-magnate", *REASON_OPTION)

@@ -46,7 +46,7 @@ def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
     text = draw_chart(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
     assert "Points of anna on elo-catan" in text
     assert text.count('class="dot"') == 3
-    assert text.count("g-2 was corrected later") == 1
+    assert text.count("g-2 was changed later") == 1
     assert text.count("published: ") == 1
     assert draw_chart(ratings, db, tmp_path / "again.svg", LADDER, "anna") == text  # in either order, the same bytes
 
@@ -80,7 +80,7 @@ def test_picture_at_coordinates(ratings: Ratings, db: str, tmp_path: Path) -> No
     text = draw_chart(ratings, db, tmp_path / "then.svg", "anna", LADDER, "--as-of", "2025-01-02", "--known-at", "5")
     assert text.count('class="dot"') == 2
     assert "Known at position 5, played up to 2025-01-02" in text
-    assert "corrected later" not in text
+    assert "changed later" not in text
 
 
 def test_hostile_names_are_text(ratings: Ratings, db: str, tmp_path: Path) -> None:

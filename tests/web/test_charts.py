@@ -320,7 +320,7 @@ def test_series_differ_in_more_than_colour() -> None:
 def test_vertical_marks_keep_titles_and_drop_overlapping_labels() -> None:
     """Vertical marks close to each other all keep their titles, and labels that would overlap are dropped."""
     days = ["2024-11-08", "2024-11-10", "2024-12-13", "2025-04-03"]
-    marks = [VerticalLine(parse_evening(day), "corrected later", f"corrected: {day}") for day in days]
+    marks = [VerticalLine(parse_evening(day), "changed later", f"corrected: {day}") for day in days]
     chart = draw_steps([MIRA], vertical_lines=marks, **LABELS)
     assert_readable(chart)
     for drawing in parse_drawings(chart):
@@ -330,7 +330,7 @@ def test_vertical_marks_keep_titles_and_drop_overlapping_labels() -> None:
                 mark_positions[read_title(group)] = Fraction(re.match(r"M([\d.]+)", path.attrib["d"])[1])  # type: ignore[index]
         assert list(mark_positions) == [f"corrected: {day}" for day in days]
         assert mark_positions["corrected: 2024-11-08"] == find_titled_shapes(drawing)["wl-06: 985.32"][0]
-        assert 2 <= sum(text == "corrected later" for text, *_ in measure_texts(drawing)) < len(days)
+        assert 2 <= sum(text == "changed later" for text, *_ in measure_texts(drawing)) < len(days)
 
 
 ANY_TEXT = st.text(st.characters(), max_size=70)

@@ -64,7 +64,7 @@ def test_corrected_games_are_marked(url: str, pages: Application) -> None:
     assert [mark.x for mark in list_revision_marks(course, "date", lambda row: "")] == [course[0].occurred_at]
     assert [mark.x for mark in list_revision_marks(course, "games", lambda row: "")] == [1]
     for address in (f"/players/anna/{LADDER}", f"/players/anna/{LADDER}/_games"):
-        assert get(pages, address).text.count("g-1 was corrected later") == 2  # a chart, wide and narrow
+        assert get(pages, address).text.count("g-1 was changed later") == 2  # a chart, wide and narrow
 
 
 def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:

@@ -120,7 +120,7 @@ def test_changes_without_a_game_have_their_own_words(systems: str) -> None:
             assert f"“{words}”" not in text
             assert f"adjustment “{words}" not in text
             assert f"{words} place" not in text
-    assert "None was corrected later" not in get(pages, f"/players/anna/{LADDERS['month']}").text
+    assert "None was changed later" not in get(pages, f"/players/anna/{LADDERS['month']}").text
 
 
 def test_rows_without_a_game_are_told_by_commands(ratings: Ratings, systems: str) -> None:
