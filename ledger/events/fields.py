@@ -184,7 +184,7 @@ def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterVali
 
 def _normalise_decimal(text: str) -> str:
     if not _DECIMAL.fullmatch(text):
-        message = "is not a decimal number such as 12 or -0.5, with at most 15 digits before and after the point"
+        message = "is not a decimal number such as 12 or -0.5, with at most 15 digits on each side of the point"
         raise build_error("bad-decimal", f"{quote(text)} {message}")
     sign, digits = ("-", text[1:]) if text[0] == "-" else ("", text.lstrip("+"))
     whole, _, fraction = digits.partition(".")

@@ -55,7 +55,7 @@ Seats = list[list[dict[str, Any]]]
 
 
 def draw_seats(seat_count: int, names: Iterator[str], rng: Random) -> Seats:
-    """Generate the seats of a random game. Tests and trials of rules use it to cover everything that games may hold.
+    """Generate the seats of a random game. Tests and trials of rules use it to cover all kinds of seats.
 
     Some players leave, some leavers are replaced, and the members `seat` and `seconds_played` may be absent.
     """

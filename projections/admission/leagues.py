@@ -1,4 +1,4 @@
-"""Subscribe players to leagues, and schedule the games when the last seat is taken."""
+"""Subscribe players to leagues, and schedule the games when the last player subscribes."""
 
 import secrets
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from ratings_ledger.ledger.validation.leagues import (
 )
 from ratings_ledger.projections.admission.ladder_checks import Admission
 
-# in each round of concurrent subscriptions one succeeds, so one attempt per seat is enough; two are to spare
+# in each round of concurrent subscriptions one succeeds, so one attempt per player is enough; two are to spare
 ATTEMPTS_MAX = PLAYERS_PER_LEAGUE + 2
 # a function that checks events and appends them in one transaction, unless the precondition fails
 Append = Callable[[list[dict[str, Any]], Precondition], IntakeResult]
 
 
 class Subscription(NamedTuple):
-    """The outcome of a subscription, the number of players before it, and whether it takes the last seat."""
+    """The outcome of a subscription, the number of players before it, and whether it fills the league."""
 
     result: IntakeResult
     players_before: int

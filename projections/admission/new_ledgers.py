@@ -58,9 +58,11 @@ def publish_source(ledger: Ledger, source: RulesetSource, zone: str, by: str) ->
 
     Raises `BadArgument`, `Refused`, `ClockBehind`, `StoreUnavailable`.
     """
-    items = _build_publication_items(ledger, read_source(source, zone))
-    committed = propose(ledger, items, ImportPolicy(by)).commit()
-    return [event.id.removeprefix("ruleset:") for event in committed.events if event.appended]
+    sources = read_source(source, zone)
+    committed = propose(ledger, _build_publication_items(ledger, sources), ImportPolicy(by)).commit()
+    # the id of the event of a version that is published again after its withdrawal does not name the version
+    published = zip(sources, committed.events, strict=True)
+    return [sourced.ruleset.name for sourced, event in published if event.appended]
 
 
 def _build_publication_items(ledger: Ledger, sources: Iterable[SourcedRuleset]) -> list[Item]:

@@ -54,6 +54,14 @@ def test_ledgers_in_memory_are_independent() -> None:
         assert first_ledger.publish("elo-go", by="mira") == ["elo-go@1"]
 
 
+def test_version_published_again_after_its_withdrawal_is_named() -> None:
+    """Publishing a version again after its withdrawal returns its name, although its event has another id."""
+    with rl.create(":memory:", rulesets=["elo-chess"]) as ledger:
+        withdrawal = {"type": "event.voided", "data": {"id": "ruleset:elo-chess@1", "reason": "too early"}}
+        ledger.propose(withdrawal, by="mira").commit()
+        assert ledger.publish("elo-chess", by="mira") == ["elo-chess@1"]
+
+
 SOURCES: dict[str, Callable[[], rl.RulesetSource]] = {
     "a path": lambda: EXAMPLE_RULESET,
     "the name of a file": lambda: str(EXAMPLE_RULESET),
