@@ -26,7 +26,7 @@ _LIBRARY = "ratings_ledger.library"
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Return a public name of the interface. Raises `AttributeError`."""
+        """Return a member of the interface by its public name. Raises `AttributeError`."""
         if name == "__all__" or not name.startswith("_"):
             library = import_module(_LIBRARY)
             if name == "__all__" or name in library.__all__:

@@ -12,7 +12,7 @@ _ARGUMENTS = {
     "--any-date": "any_date=True",
     "--allow-uncounted": "allow_uncounted=True",
     "--strict": "strict=True",
-    "--ignore-clock": "ratings record --ignore-clock",
+    "--ignore-clock": "ratings record --ignore-clock",  # the library has no such argument
     "--known-at": "known_at",
     "--as-of": "as_of",
     "--rules": "rules",

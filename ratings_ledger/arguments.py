@@ -78,12 +78,12 @@ def _read_signature(query: Callable[..., Any]) -> tuple[inspect.Signature, dict[
 
 
 def _check_argument(name: str, value: object, kinds: Sequence[str]) -> None:
-    """Raise `BadArgument` for a value of another type, or one that no ledger can contain."""
+    """Raise `BadArgument` for a value of another type, a number out of range, or a text that no ledger can contain."""
     if not any(KINDS[kind][0](value) for kind in kinds):
         if isinstance(value, str) and any("[str]" in kind for kind in kinds):
             raise BadArgument(f"{name} must be a list, such as [{value[:80]!r}], not the string {quote(value)}", name)
         expected = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
-        if isinstance(value, date):
+        if isinstance(value, date) and "str" in kinds:
             expected += f", such as {value.isoformat()!r}"
         actual = f"the string {quote(value)}" if isinstance(value, str) else _describe_type(value)
         raise BadArgument(f"{name} must be {expected}, not {actual}", name)

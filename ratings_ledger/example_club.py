@@ -1,6 +1,6 @@
 """Build the example ledger of an invented club from the example files.
 
-The content is the same each time, except for the times of recording.
+The games and standings are the same each time; the ledger's id and the times of recording and publishing are not.
 """
 
 from collections.abc import Callable, Iterable
@@ -91,12 +91,15 @@ def _correct_game(ledger: Ledger, cache: LadderCache, append: Append) -> None:
     """Correct a game in which two players were recorded with each other's places."""
     game = Snapshot(ledger, cache=cache).games("gm-4").rows[0].data
     swapped = {"Åke": "Ada", "Ada": "Åke"}
-    seats = [{**seat, "player": swapped.get(seat["player"], seat["player"])} for seat in game["participants"]]
-    append([{**CORRECTION, "data": {**CORRECTION["data"], "game": {**game, "participants": seats}}}])
+    participants = [
+        {**participant, "player": swapped.get(participant["player"], participant["player"])}
+        for participant in game["participants"]
+    ]
+    append([{**CORRECTION, "data": {**CORRECTION["data"], "game": {**game, "participants": participants}}}])
 
 
 def _play_league(ledger: Ledger, cache: LadderCache, append: Append) -> None:
-    """Subscribe eight players to a league and record its first games."""
+    """Create a league, subscribe eight players to it and record its first games."""
     publish_source(ledger, LEAGUE_RULESET, ZONE, SECRETARY)
     data = {"league": LEAGUE, "game": "cartagena", "players_per_game": 4}
     append([{"type": "league.created", "occurred_at": LEAGUE_START, "data": data}])

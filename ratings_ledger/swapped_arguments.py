@@ -63,7 +63,7 @@ def explain_mixup(query: str, arguments: Mapping[str, Any], error: LedgerError) 
             facts = " and ".join(f"{quote(value)} is a {_choose_kind(kinds[value])}" for value in values.values())
             return BadArgument(f"{facts}; write {_format_call(query, order, ellipsis)}", misplaced[0])
     name = misplaced[0]
-    message = f"{quote(values[name])} is a {_choose_kind(kinds[values[name]])}, not a {expected[name][0]}"
+    message = f"{quote(values[name])} is a {_choose_kind(kinds[values[name]])}, not a {' or a '.join(expected[name])}"
     if name == "ladder":
         message += _suggest_ladder(view, query, expected, kinds, ellipsis)
     elif alternative := ALTERNATIVES.get((query, _choose_kind(kinds[values[name]]))):

@@ -66,14 +66,14 @@ def open_cluster_work(
             if isolated:
                 with ledger.reading() as connection:
                     ladders = Ladders(decode(connection, position, cached=False))
-                build = partial(build_ladder, changes=changes)
+                build = partial(build_ladder, with_changes=changes)
                 requested_rulesets = {parse_name(name).ruleset_id for name in requested}
                 isolated_plan = ComputePlan(
                     {}, [], [name for name in isolated if not requested or name in requested_rulesets]
                 )
                 compute_isolated = isolate(ladders, requested, stored, build, rule_seconds)
                 with closing(
-                    compute(ladders, isolated_plan, build, compute_isolated=compute_isolated, changes=changes)
+                    compute(ladders, isolated_plan, build, compute_isolated=compute_isolated, with_changes=changes)
                 ) as ladders_of_packages:
                     yield from ladders_of_packages
 

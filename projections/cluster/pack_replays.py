@@ -51,8 +51,8 @@ def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         if find_family(versions, parse_name(name).values) in plan["families"]
         and (not plan["requested"] or name in plan["requested"])
     }
-    build = partial(build_ladder, changes=plan["changes"])
-    results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
+    build = partial(build_ladder, with_changes=plan["changes"])
+    results = compute(ladders, planned._replace(streams=streams), build, cores=1, with_changes=plan["changes"])
     return serialise_results(sorted(results, key=lambda result: (result.ladder, isinstance(result, BuiltLadder))))
 
 

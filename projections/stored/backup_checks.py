@@ -55,7 +55,10 @@ class BackupFile(Result):
 
 @dataclass(frozen=True, slots=True)
 class BackupCheck(Result):
-    """The result of checking a backup. `whole` tells whether it is complete; `ladders` counts the compared ladders."""
+    """The result of checking a backup. `whole` tells whether it is complete; `ladders` counts the compared ladders.
+
+    A backup that is not complete has a finding, no `head` and no `files`.
+    """
 
     whole: bool
     head: str | None
@@ -97,7 +100,7 @@ def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> 
 
 
 def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> None:
-    """Raise `RefusedFile` if the head file of a backup holds a different head."""
+    """Raise `RefusedFile` if a head file of a backup is not valid or names a different head than the file ends at."""
     for name, head in zip(files_to_check.files, contents.heads, strict=True):
         try:
             if (expected_head := read_head_file(name)) not in (None, head):

@@ -37,7 +37,7 @@ class NewGeneration:
     """A generation under construction.
 
     It has a `number`, the names of the `ladders` written so far, and the numbers of their standings (`rows`) and
-    `changes`.
+    `changes`. Stale ladders are left out.
     """
 
     def __init__(self, lock: RebuildLock, number: int, facts: Facts, clock: Clock, history: HistoryPlan) -> None:

@@ -22,7 +22,7 @@ from ratings_ledger.projections.rulesets.versions import Version, list_games
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.computing import list_package_rulesets
 
-# with more changed games than this, finding the ladders of each game takes longer than rebuilding every ladder
+# with more states of changed games than this, finding the ladders of each takes longer than rebuilding every ladder
 CHANGED_GAMES_MAX = 10_000
 
 
@@ -77,7 +77,7 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
         position: The position after which events count as changes.
 
     Returns:
-        The names; None if any ladder may have changed.
+        The names; None if any ladder may have changed, or if there are too many changed games.
     """
     affected = _find_affected_since(connection, facts, position)
     states = list(_load_game_states(connection, facts, position))
@@ -97,7 +97,7 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
 
 
 def _find_affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
-    """Return the groups of ladders (see `diff/affected.py`) that new events may affect, except events of games."""
+    """Return the groups of ladders (see `diff/affected.py`) that new events other than those of games may affect."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
     for event in read_valid_events(connection, types, until=facts.position, after=position):
@@ -121,7 +121,7 @@ def _list_clock_rulesets(facts: Facts) -> set[str]:
 def _load_game_states(connection: Connection, facts: Facts, position: int) -> Iterator[GameState]:
     """Yield the current state of every game with an event after the position, and the former state of older games.
 
-    If there are more than `CHANGED_GAMES_MAX` games, yield only enough states to exceed that number.
+    If there are more than `CHANGED_GAMES_MAX` such games, yield only enough states to exceed that number.
     """
     first_new_row = bisect_right(facts.first_position, position)
     for row in range(first_new_row, min(len(facts.first_position), first_new_row + CHANGED_GAMES_MAX + 1)):

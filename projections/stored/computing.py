@@ -92,7 +92,7 @@ def is_named(ladder: str, names: Collection[str]) -> bool:
 
 
 def list_package_rulesets(facts: Facts) -> list[str]:
-    """Return the rulesets that use third-party rules, and those of annual lists that sum places from such rulesets."""
+    """Return the usable rulesets that use third-party rules, or that sum the places of lists of such rulesets."""
     third_party = {
         name for name, versions in facts.rulesets.items() if not all(version.is_built_in for version in versions)
     }
@@ -148,12 +148,15 @@ def _load_summed_streams(ladders: Ladders, version: Version) -> None:
 
 
 def build_ladder(
-    ladders: Ladders, stream: Stream, changes: bool = False, digest: Callable[[Ranking], str] = attrgetter("digest")
+    ladders: Ladders,
+    stream: Stream,
+    with_changes: bool = False,
+    digest: Callable[[Ranking], str] = attrgetter("digest"),
 ) -> BuiltLadder | LadderFailure:
-    """Build a ladder in stored form, with its changes if `changes` is true; return a failure if its rule fails."""
+    """Build a ladder in stored form, with its changes if requested; return a failure if its rule fails."""
     ladders = ladders.for_ladder(stream.ladder)
     try:
-        trace = replay(stream) if changes else None
+        trace = replay(stream) if with_changes else None
         ranking = ladders.rank_stream(stream) if trace is None else ladders.rank(trace)[0]
     except RuleFailure as error:
         return to_ladder_failure(stream.ladder, ladders, error)
@@ -173,7 +176,7 @@ def compute(
     build: Build = build_ladder,
     cores: int | None = None,
     compute_isolated: Callable[[str], Generator[BuiltLadder | LadderFailure]] | None = None,
-    changes: bool = False,
+    with_changes: bool = False,
 ) -> Generator[BuiltLadder | LadderFailure]:
     """Yield the failures of the plan, then the result of `build` for each stream, in no particular order.
 
@@ -185,9 +188,9 @@ def compute(
         build: Builds a ladder from its stream.
         cores: The number of processes that share long work; default: the number of processors.
         compute_isolated: Computes the isolated rulesets of the plan; its results come last.
-        changes: Whether `build` needs the changes of every game.
+        with_changes: Whether `build` needs the changes of every game.
     """
-    with closing(_compute_planned(ladders, planned, build, cores, changes)) as results:
+    with closing(_compute_planned(ladders, planned, build, cores, with_changes)) as results:
         yield from results
     for ruleset_id in planned.isolated:
         assert compute_isolated is not None
@@ -196,13 +199,13 @@ def compute(
 
 
 def _compute_planned(
-    ladders: Ladders, planned: ComputePlan, build: Build, cores: int | None, changes: bool
+    ladders: Ladders, planned: ComputePlan, build: Build, cores: int | None, with_changes: bool
 ) -> Generator[BuiltLadder | LadderFailure]:
     # imported here, because commands that only read do not need processes
     from ratings_ledger.ledger.processes.forking import available_cores, run_forked
 
     yield from planned.failures
-    replay_together(planned.streams.values(), changes)
+    replay_together(planned.streams.values(), with_changes)
     cores = available_cores() if cores is None else cores
     units = _split_into_units(list(planned.streams.values()), cores)
     if cores == 1 or len(units) == 1 or sum(map(_estimate_cost, planned.streams.values())) < FORKING_COST:

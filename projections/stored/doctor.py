@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
+from ratings_ledger.ledger.own_files import find_cache_folder
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.store.catalogue import find_object_differences
 from ratings_ledger.ledger.store.dialect import dialect_of
@@ -36,7 +37,7 @@ NAMED_LADDERS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Check(Result):
-    """A check: `state` is ok, WRONG or - (absent and not needed), `note` describes the error, `remedy` the fix."""
+    """A check: `state` is ok, WRONG or - (absent and not needed), `note` has details, `remedy` the fix of an error."""
 
     state: str
     what: str
@@ -128,14 +129,17 @@ def _check_cache(connection: Connection, newest: int) -> Check:
     """Report the folder in which the columns of long histories are cached, and the position that the cache reaches."""
     cache = column_cache.find_cache(connection, newest)
     if cache is None:
-        return Check("-", "cache", "none", "this account has no home folder", "set XDG_CACHE_HOME to another folder")
+        folder = find_cache_folder()
+        if folder is None:
+            return Check("-", "cache", "none", "this account has no home folder", "set XDG_CACHE_HOME to a folder")
+        return Check("-", "cache", "none", "a cache file cannot be read", f"make the files in {folder} readable")
     until = f"up to position {cache.position}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
     return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
 
 
 def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
-    """Check the results of nightly jobs: missing rules, ladders whose rules failed, and failed runs."""
+    """Check the status of a ledger: missing rules, failed ladders, times in the future, and failed runs."""
     for missing in state.rules_missing:
         yield Check(
             WRONG,
@@ -148,7 +152,7 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
     if state.generations or failed:
         more = f" and {len(failed) - NAMED_LADDERS_MAX:,} more" if len(failed) > NAMED_LADDERS_MAX else ""
         names = ", ".join(failed[:NAMED_LADDERS_MAX]) + more
-        note = f"the rule failed for {names}; the earlier standings stay" if failed else ""
+        note = f"the rule failed for {names}; any earlier standings stay" if failed else ""
         stale = count(len(state.stale), "stale ladder") if state.stale else "as of the last rebuild"
         yield Check(
             WRONG if failed else "ok",

@@ -33,7 +33,8 @@ class StaleLadder(Result):
     position: the position of the stored standings
     behind:   the number of events that the stored standings lack
     built:    when the standings were built, as text, to the second
-    why:      `failed` (the rule failed with `message`) or `not-asked` (the rebuild did not include the ladder)
+    why:      `failed` (the rule failed) or `not-asked` (the rebuild did not include the ladder)
+    message:  why the rule failed, if a run recorded it
     """
 
     ladder: str

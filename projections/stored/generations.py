@@ -206,7 +206,7 @@ def forget_generation(ledger: Ledger, generation: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rollback(Result):
-    """A rollback: the generation that is live again, and the number of the generation that was live before."""
+    """A rollback: the generation that is live again, and `given_up`, the number of the one that was live until then."""
 
     generation: int
     position: int
@@ -224,8 +224,10 @@ def roll_back(ledger: Ledger) -> Rollback:
         with lock.fenced_transaction() as connection:
             finished = _list_finished(connection)
             if len(finished) < 2:
-                available = f"only generation {finished[0].generation} is" if finished else "no generation is"
-                raise NoEarlierGeneration(f"there is no earlier generation to go back to; {available} stored")
+                available = f"only generation {finished[0].generation} is stored" if finished else "none is live"
+                raise NoEarlierGeneration(
+                    f"there is no earlier generation to go back to; {available}; for a new one, run: ratings rebuild"
+                )
             given_up, previous = finished[0].generation, finished[1]
             connection.execute(update(live_generation).values(generation=previous.generation))
             _mark_unfinished(connection, [given_up])
@@ -265,9 +267,9 @@ def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
 
 def _list_finished(connection: Connection) -> list[Row[Any]]:
     """Return the rows of the live generation and of the finished generations before it, newest first."""
-    number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
-    is_earlier = (number < newest) & generations.c.finished_at.is_not(None)
-    return list(connection.execute(select(generations).where((number == newest) | is_earlier).order_by(number.desc())))
+    number, live = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
+    is_earlier = (number < live) & generations.c.finished_at.is_not(None)
+    return list(connection.execute(select(generations).where((number == live) | is_earlier).order_by(number.desc())))
 
 
 def _list_builds(connection: Connection, numbers: Iterable[int]) -> set[tuple[int, str]]:
@@ -404,7 +406,7 @@ def format_whole_second(instant: int) -> str:
 
 
 def count_seconds_since(instant: int, now: int) -> int:
-    """Return the whole seconds since an instant."""
+    """Return the whole seconds since an instant; 0 for an instant in the future."""
     return max(0, (now - instant) // 1_000_000)
 
 

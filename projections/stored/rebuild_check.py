@@ -67,10 +67,10 @@ def _find_differing(
     """Return the names of the ladders that differ between a generation and another replay.
 
     The names contain `live_games` if the stored games differ.
-    Log a warning for each reused ladder that differed before this rebuild.
+    Log a warning for each ladder that no event changed, but whose previous standings differ.
     """
     replayed, differing, failed_again = set[str](), set[str](), set[str]()
-    reused_rows = {row.ladder: row for row in plan.unchanged}
+    unchanged_rows = {row.ladder: row for row in plan.unchanged}
     with closing(results), ledger.reading() as connection:
         stored = {row.ladder: row for row in generations.list_ladder_rows(connection, generation.number)}
         parts = sql_history.list_parts(connection, generation.number) if generation.history_writer else {}
@@ -79,7 +79,7 @@ def _find_differing(
                 failed_again.add(result.ladder)
                 continue
             replayed.add(result.ladder)
-            if (row := reused_rows.get(result.ladder)) and any(
+            if (row := unchanged_rows.get(result.ladder)) and any(
                 generations.describe_standing_differences(connection, row, result)
             ):
                 logger.warning(

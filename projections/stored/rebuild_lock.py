@@ -25,7 +25,7 @@ class RebuildLock(NamedTuple):
     def fenced_transaction(self) -> Iterator[Connection]:
         """Provide a transaction during which no other process creates, promotes or rolls back a generation.
 
-        It uses the connection that holds the lock, and so fails if the lock is lost with this connection.
+        It uses the connection that holds the lock, if there is one, and fails if the lock is lost with this connection.
         """
         if self.connection is None:
             with fenced_transaction(self.ledger) as connection:
@@ -52,7 +52,7 @@ def hold_rebuild_lock(ledger: Ledger) -> Iterator[RebuildLock]:
             connection = stack.enter_context(ledger.dialect.hold_rebuild_lock(ledger))
         except BlockingIOError:
             raise AlreadyRunning(
-                f"another rebuild of {ledger.location} is running, so this command did nothing; try again when it has "
-                "finished"
+                f"another rebuild, rollback or upgrade of {ledger.location} is running, so this command did nothing; "
+                "try again when it has finished"
             ) from None
         yield RebuildLock(ledger, connection)

@@ -35,7 +35,7 @@ class RebuildOptions:
 
     check:        whether to replay everything a second time, interpreted and without the cache, before promoting
     keep:         the number of generations to keep, including the live one
-    keep_history: whether to store changes and games for SQL; None: as in the last rebuild
+    keep_history: whether to store changes and games for SQL; None: as last requested (at first, no)
     rule_seconds: the processor time that a third-party rule may take for a ladder, in a separate process
     cores:        the number of processes that replay; None: one per processor
     """

@@ -168,7 +168,7 @@ def _read_games(connection: Connection, facts: Facts, rows: list[int], people: I
 
 
 def _load_current_data(connection: Connection, until: int, game_id: str) -> dict[str, Any]:
-    """Return the current data of a corrected game."""
+    """Return the current data of a game that was corrected or reinstated."""
     game = apply_revisions(Log(connection, until).about(f"game:{game_id}"))
     assert game is not None
     return game.data

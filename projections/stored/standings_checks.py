@@ -41,7 +41,7 @@ def verify_standings(
         stored_generation: The row of the generation; by default, the live generation.
         rule_seconds: The processor time that a third-party rule may take for a ladder.
         work_at: Provides the work at a position; by default, this machine does it, without the cache.
-        since: A position; ladders computed before it are not compared.
+        since: A position; ladders computed before it are not compared or counted.
     """
     generation = stored_generation or read_live_generation(connection)
     for message in check_live_pointer(connection) if stored_generation is None else ():
@@ -52,7 +52,9 @@ def verify_standings(
         yield Finding("standings", None, problem)
         return 0
     for name in find_build_conflicts(connection, generation.generation):
-        yield Finding("standings", None, f"{name}: the row contradicts the row of the generation that built the ladder")
+        yield Finding(
+            "standings", None, f"{name}: the ladder row contradicts an earlier row of its build, or names a later build"
+        )
     comparison = _Comparison(connection, generation, work_at or create_local_work_at(rule_seconds), since)
     if since:
         yield from comparison.find_unusable_rulesets()
@@ -67,7 +69,7 @@ def verify_standings(
 
 
 class _Comparison:
-    """A comparison of a generation with replays; with `since`, only of the ladders computed after that position."""
+    """A comparison of a generation with replays; with `since`, without the ladders computed before that position."""
 
     def __init__(self, connection: Connection, generation: Row[Any], work_at: WorkAt, since: int) -> None:
         self.connection, self.generation, self.work_at, self.since = connection, generation, work_at, since
@@ -97,21 +99,21 @@ class _Comparison:
     def compare_at(self, position: int) -> Iterator[Finding]:
         """Yield a finding for each difference between the ladders that were built at a position and a replay."""
         remaining = {name: row for name, row in self.rows.items() if row.position == position}
-        is_newest = position == self.generation.position and not self.since
+        replays_all = position == self.generation.position and not self.since
         hashes = {bytes(row.chain_hash) for row in remaining.values()}
-        hashes |= {bytes(self.generation.chain_hash)} if is_newest else set()
+        hashes |= {bytes(self.generation.chain_hash)} if replays_all else set()
         if hashes != {read_chain_hash(self.connection, position)}:
             yield Finding("standings", position, "the stored standings were computed from a different history")
-            self._uncompared |= {*remaining, *([sql_history.GAMES] if is_newest else [])}
+            self._uncompared |= {*remaining, *([sql_history.GAMES] if replays_all else [])}
             return
-        requested = () if is_newest else tuple(remaining)
+        requested = () if replays_all else tuple(remaining)
         findings: list[Finding] = []
         with self.work_at(self.connection, position) as work:
             with closing(work.compute(requested, requested, self.parts is not None)[1]) as results:
                 for result in results:
                     findings += self._compare(result, remaining)
             findings += [Finding("standings", None, f"{name} is missing from a replay") for name in remaining]
-            if self.parts is not None and is_newest:
+            if self.parts is not None and replays_all:
                 has_all_games = len(work.facts.first_position) == work.games
                 facts = work.facts if has_all_games else decode(self.connection, position, cached=False)
                 games = self.parts.pop(sql_history.GAMES, [])

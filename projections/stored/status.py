@@ -64,7 +64,10 @@ class RunState(Result):
         return self.result in (FAILED, LOST)
 
     def describe(self, times: TimeFormat) -> tuple[str, str]:
-        """Return the result and time of the run, with its author unless it is done; and why it failed, or ""."""
+        """Return the result and time of the run, with its author unless it is done; and why it failed, or "".
+
+        A lost run is described as failed.
+        """
         time_text = times.format_second(self.finished or self.started)
         if self.has_failed:
             return f"failed, {time_text}, by {self.by}", self.message or "no reason was recorded"
@@ -96,7 +99,7 @@ class NightlyPart(Result):
 
 @dataclass(frozen=True, slots=True)
 class NightlyResult(Result):
-    """The result of a nightly run; `exit_code` is the lowest exit code of the failed parts.
+    """The result of a nightly run; `exit_code` is the lowest exit code of the failed parts, or 0.
 
     `compared_without_cache` is the start of the last successful comparison of all stored data with an uncached replay.
     """
@@ -148,9 +151,10 @@ class HealthProblem(Result):
 class LedgerStatus(Answer):
     """The status of a ledger; generations are sorted newest first.
 
-    `age_seconds` and `behind` describe the oldest stored standings; they are None if nothing is stored. `problems` are
-    the results of a health check, if requested. `recorded` is `recorded_at`, the time of the last event, to the second.
-    `schedules` has the ladders that are published every month, if any.
+    `age_seconds` and `behind` describe the oldest stored standings; they are None if nothing is stored. A failed ladder
+    without stored standings counts as behind by all events. `problems` are the results of a health check, if requested.
+    `recorded` is `recorded_at`, the time of the last event, to the second. `schedules` has the ladders that are
+    published every month, if any.
     """
 
     ledger: str

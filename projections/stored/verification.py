@@ -106,7 +106,7 @@ class LastVerification(NamedTuple):
 
 
 def find_last_verification(ledger: Ledger, connection: Connection) -> LastVerification:
-    """Return the last verified head from the recorded runs; the head is None if the runs cannot be read."""
+    """Return the last verified head from the recorded runs; it is None if there is none, or the runs cannot be read."""
     try:
         runs_by_time = list_runs(ledger, connection, clock.now())
     except DBAPIError:

@@ -1,14 +1,15 @@
-"""Define the SQL views over the live generation, and the meaning of all views and their columns.
+"""Define the SQL views over the live generation and its history, and the meaning of all views and their columns.
 
-Both stores have the same columns, so that a query fits both. Only times differ: PostgreSQL has `timestamp with time
-zone`, SQLite a text in the form of records, 2024-03-01T19:30:00.000000Z, whose order is that of the times.
+The views over the live generation have the same columns in both stores, so that a query fits both. Only times differ:
+PostgreSQL has `timestamp with time zone`, SQLite a text in the form of records, 2024-03-01T19:30:00.000000Z, whose
+order is that of the times.
 """
 
 from ratings_ledger.ledger.store.dialect import Dialect
 
 
 def build_history_views(dialect: Dialect) -> dict[str, str]:
-    """Return the statements that create the views, by name."""
+    """Return the statements that create `live_info` and the views of the SQL history, by name."""
     instant = dialect.sql_instant
     # a subquery, because for a join the server would assume that the two tables, which have one row each, are long
     live = (

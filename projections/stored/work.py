@@ -1,6 +1,6 @@
 """Define the work of replaying all ladders at a position, which this machine or a cluster can do.
 
-ladder_count, results = work.compute(requested, stored, changes)
+ladder_count, results = work.compute(requested, stored, with_changes)
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def create_local_work(
     """Return work that this machine does in several processes. The iterator of its results may raise `WorkerLost`."""
     ladders = Ladders(facts)
 
-    def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
-        build = partial(build_ladder, changes=changes, digest=digest)
+    def compute_ladders(requested: Collection[str], stored: Collection[str], with_changes: bool) -> tuple[int, Results]:
+        build = partial(build_ladder, with_changes=with_changes, digest=digest)
         planned = plan(ladders, requested, stored, list_package_rulesets(facts))
         compute_isolated = isolate(ladders, requested, stored, build, rule_seconds)
-        return len(planned.streams), compute(ladders, planned, build, cores, compute_isolated, changes)
+        return len(planned.streams), compute(ladders, planned, build, cores, compute_isolated, with_changes)
 
     return Work(facts, len(facts.first_position), compute_ladders)
 

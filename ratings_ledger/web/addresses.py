@@ -25,7 +25,7 @@ TRUNCATED_LENGTH = 80  # characters that a truncated segment keeps
 HASH_DIGITS = 32
 # device names reserved by Windows, with any extension
 DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.ASCII)
-CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # no id contains these, and PostgreSQL rejects them in queries
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # no id contains these; PostgreSQL rejects \0 in queries
 PLAIN = re.compile(r"[a-z0-9-]+", re.ASCII)
 SEGMENT_PATTERN = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""Choose the ticks of a chart's axes: round values, numbers of games and dates, with their labels.
+"""Choose the ticks of a chart's axes: round values, ranks, numbers of games and dates, with their labels.
 
 Functions such as `generate_game_labels` yield candidate sets of labels, from many to few. The chart uses the first set
 that fits. Dates are numbers, too: microseconds since 1970.
@@ -32,7 +32,7 @@ class _Unit(Enum):
 
     @property
     def days(self) -> int:
-        """Return the approximate length of the unit."""
+        """Return the approximate length of the unit in days."""
         return self.value
 
 
@@ -133,12 +133,12 @@ def generate_game_labels(first: Number, last: Number) -> Iterator[LabelSet]:
 
 
 def generate_date_labels(first: Number, last: Number, labels_max: int) -> Iterator[LabelSet]:
-    """Yield sets of dates that start days, months or years, from fine to coarse, each of about `labels_max` at most."""
+    """Yield sets of dates that start days, months or years, from fine to coarse, each of at most about `labels_max`."""
     for step in _CALENDAR_STEPS:
         if last - first < labels_max * step.unit.days * step.interval * DAY:
             days = _UNIT_STARTS[step.unit](_find_day(first), _find_day(last), step.interval)
             ticks = [(x, day) for day in days for x in (_to_microseconds(day),) if first <= x <= last]
-            # label the first day if no date starts within the range
+            # label the first day if no such date lies within the range
             yield _label_dates(ticks or [(first, _find_day(first))], step.unit if ticks else _Unit.DAY)
 
 

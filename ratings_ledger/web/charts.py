@@ -88,7 +88,7 @@ svg.chart{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans
 
 
 class Point(NamedTuple):
-    """A point of a series: its `value` applies from `x` on, a time in UTC or a number of games.
+    """A point of a series: its `value` applies from `x` on. `x` is a time with a zone, or a number of games.
 
     A `game` is marked by a dot with the title and the link, a `change` without a game by a tick, and a `published`
     value by a diamond, which the line does not touch; a `start` has no marker. Titles and links may be functions, which
@@ -559,7 +559,7 @@ def _draw_x_axis(layout: _Layout, frame: _Frame, labels: LabelSet) -> str:
 
 
 def _draw_vertical_lines(layout: _Layout, frame: _Frame, placed_lines: Sequence[tuple[Number, VerticalLine]]) -> str:
-    """Draw vertical lines, each with a label at its top if the label fits, else only with a title.
+    """Draw vertical lines, each with a title and, if it fits, a label at its top.
 
     Of too many lines, only every n-th is drawn.
     """
@@ -581,7 +581,7 @@ def _draw_vertical_lines(layout: _Layout, frame: _Frame, placed_lines: Sequence[
 
 
 def _draw_marker(series: int, x: int, y: int, kind: PointKind, size: int, title: str = "", link: str = "") -> str:
-    """Draw the marker of a point, `size` tenths in each direction. Its shape depends on kind and series."""
+    """Draw the marker of a point; its shape depends on kind and series. A game's is `size` tenths in each direction."""
     if kind == "start":
         return ""
     title_element = f"<title>{title}</title>" if title else ""

@@ -30,7 +30,8 @@ ROWS_MAX = 25  # rows in the table of gains, and of losses
 class LadderComparison(NamedTuple):
     """A ladder at two sets of coordinates: their descriptions, and its gains, losses, new and removed players.
 
-    The largest come first. `quality` measures how well the points before and after predict results, if requested.
+    In each list, the largest differences come first.
+    `quality` measures how well the points before and after predict results, if requested.
     """
 
     difference: Difference
@@ -102,7 +103,10 @@ def _parse_pinned(visit: Visit, text: str) -> CoordinateSpec:
 
 
 def _suggest_comparisons(visit: Visit, ladder: str | None) -> Iterator[Suggestion]:
-    """Suggest comparing published lists with today's lists, and each ruleset version with the previous version."""
+    """Suggest comparing published lists with today's lists, and each version with the previous one of its ruleset.
+
+    Versions of rulesets without a ladder are left out.
+    """
     if visit.view.events(types=["list.published"], limit=1).rows:
         yield Suggestion("Published lists against today’s", "published", "now", ladder)
     ladders = [row.ladder for row in visit.ladders.rows if ladder in (None, row.ladder)]
@@ -132,7 +136,7 @@ def _compare_ladder(difference: Difference, times: TimeFormat) -> LadderComparis
 
 
 def build_compare_players_page(visit: Visit) -> Page:
-    """Return the page that shows several players on a ladder in one chart; without players, only the form.
+    """Return the page that shows several players on a ladder in one chart; without players or ladder, only the form.
 
     Raises the errors of `Snapshot.profile`; `Unknown` for a player without games and adjustments on the ladder;
     `BadArgument` for too many players.
@@ -165,7 +169,7 @@ def build_compare_players_page(visit: Visit) -> Page:
 
 
 def _predict_all(visit: Visit, ladder: str | None, profiles: Sequence[Profile]) -> Sequence[Prediction]:
-    """Predict a game of every pair of the players."""
+    """Predict a game of every pair of the players who have a standing."""
     players = [profile.player for profile in profiles if profile.standing is not None]
     return () if ladder is None else visit.view.predict_pairs(ladder, [*combinations(players, 2)])
 

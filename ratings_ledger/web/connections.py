@@ -88,10 +88,11 @@ class _LoopErrors:
         elif self._logged_at is None or loop.time() - self._logged_at > LOG_INTERVAL_SECONDS:
             self._logged_at = loop.time()
             LOGGER.warning(
-                "No connection can be accepted: %s; raise the limit with `ulimit -n`", context.get("exception")
+                "No connection can be accepted: %s; if too many files are open, raise the limit with `ulimit -n`",
+                context.get("exception"),
             )
 
 
 def compute_connections_max() -> int:
-    """Return the maximum number of open connections, which leaves enough open files for all other uses."""
+    """Return the maximum number of open connections, which leaves open files for all other uses."""
     return max(OTHER_FILES // 10, min(CONNECTIONS_MAX, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES))

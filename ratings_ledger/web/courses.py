@@ -92,7 +92,10 @@ def build_rank_line(label: str, rows: Sequence[RankChange], by: HorizontalAxis) 
 
 
 def find_course_span(course: Course, by: HorizontalAxis) -> tuple[datetime, datetime] | tuple[int, int] | None:
-    """Return the first and the last x of a course; None for a course without steps."""
+    """Return the dates of the first and last step, or the numbers of the first and last game (0 without games).
+
+    Return None for a course without steps.
+    """
     if not course:
         return None
     if by == "date":

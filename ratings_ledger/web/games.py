@@ -1,4 +1,4 @@
-"""Build the game pages: timeline, score explanation per ladder, clock; and a JSONL export of all games."""
+"""Build the game pages: timeline, explained scores, hypothetical results, clock; and a JSONL export of all games."""
 
 import json
 from collections.abc import Iterator

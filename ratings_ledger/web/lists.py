@@ -1,4 +1,4 @@
-"""Build the list pages: the overview of all lists, and each published list compared with its current version."""
+"""Build the list pages: all lists on one page, and each published list compared with its current version."""
 
 from dataclasses import replace
 

@@ -37,7 +37,7 @@ PARAMETERS = {
     "place": "A place; repeat the parameter for each participant, in the order of the game's participants.",
 }
 ERRORS = {
-    "400": "The coordinates or another parameter are invalid.",
+    "400": "The coordinates or other parameters are invalid.",
     "404": "There is no such page, player, game, ladder or version.",
     "414": "The address is too long.",
     "421": "The server does not answer for this host.",
@@ -92,7 +92,7 @@ def _describe_errors(prefix: str, content: Schema) -> Schema:
 
 
 def _list_result_types() -> Iterator[type[Result]]:
-    """Yield the result type of each route."""
+    """Yield the result type of each route; if the result is a list, the type of its items."""
     for route in ROUTES:
         yield get_args(route.answer)[0] if get_origin(route.answer) is list else route.answer
 

@@ -368,7 +368,7 @@ def escape_css(text: str) -> Markup:
 
 
 def describe_effect(type_name: str) -> str:
-    """Return the past participle for an event type, such as corrected.
+    """Return the past participle for an event type, such as corrected; return an unknown type as it is.
 
     >>> describe_effect("game.recorded"), describe_effect("game.corrected"), describe_effect("game.reinstated")
     ('recorded', 'corrected', 'counted again')
@@ -399,7 +399,7 @@ def format_percent(value: Fraction | float) -> str:
 
 
 def to_local(times: TimeFormat, instant: datetime | str | int) -> datetime:
-    """Convert an instant to the display time zone."""
+    """Convert an instant, as a datetime, ISO 8601 text or microseconds since 1970, to the display time zone."""
     if isinstance(instant, str):
         instant = datetime.fromisoformat(instant)
     if isinstance(instant, datetime):
@@ -408,7 +408,7 @@ def to_local(times: TimeFormat, instant: datetime | str | int) -> datetime:
 
 
 def format_day(times: TimeFormat, instant: datetime | str | int) -> str:
-    """Format the day of an instant, such as 25 Apr 2025."""
+    """Format the day of an instant, such as 25 Apr 2025. If only a date was recorded, it is that date."""
     date_only = times.format_if_day_only(instant)
     return format_date(to_local(times, instant) if date_only is None else date.fromisoformat(date_only))
 

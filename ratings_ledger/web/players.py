@@ -51,7 +51,7 @@ AXIS_NAMES: dict[HorizontalAxis, str] = {"date": "date", "games": "number of gam
 def build_person_page(visit: Visit, player: str) -> Page:
     """Return a player's page: the rank on every ladder, earlier ids, and numbers such as those of games and gold.
 
-    Raises the errors of `Snapshot.person`.
+    Raises the errors of `Snapshot.person`; `Unknown` for an earlier id.
     """
     person = visit.view.person(player)
     _refuse_old_id(player, person.player)
@@ -81,7 +81,7 @@ def _refuse_old_id(player: str, current_id: str) -> None:
 def build_player_page(visit: Visit, player: str, ladder: str) -> Page:
     """Return the page that explains a player's points on a ladder.
 
-    Raises the errors of `Snapshot.profile`; `Unknown` for a player who is not on the ladder.
+    Raises the errors of `Snapshot.profile`; `Unknown` for an earlier id, or a player who is not on the ladder.
     """
     profile = visit.view.profile(ladder, player)
     _refuse_old_id(player, profile.player)
@@ -130,7 +130,7 @@ def build_player_page(visit: Visit, player: str, ladder: str) -> Page:
 
 
 class Month(NamedTuple):
-    """A player's games and adjustments in a month, and their number of games.
+    """A month of a player's course on a ladder.
 
     first:  the first day of the month
     rows:   the games and adjustments

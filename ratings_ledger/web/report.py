@@ -248,7 +248,7 @@ def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
 
 
 def _describe_absence(later: Visit, standings: Standings, player: str, ids: Sequence[str]) -> str:
-    """Explain why there is no report: the player's first game is later, or the player is only on other ladders.
+    """Explain why there is no report: the player's first step is later, or the player is only on other ladders.
 
     Raises `Unknown` (player-unknown).
     """
@@ -258,7 +258,10 @@ def _describe_absence(later: Visit, standings: Standings, player: str, ids: Sequ
         profile = next(filter(None, (_load_profile(view, ladder, player_id) for player_id in ids)), None)
         if profile is not None:
             until, course = standings.times.format_second(standings.at.as_of_datetime), profile.course
-            hint = f"; their first game is at {standings.times.format_second(course[0].occurred_at)}" if course else ""
+            hint = ""
+            if course:
+                noun = "adjustment" if course[0].game_id is None else "game"
+                hint = f"; their first {noun} is at {standings.times.format_second(course[0].occurred_at)}"
             return f"{quote(player)} has no points on {short_name(ladder)} before {until}{hint}"
     rows = later.rows_by_player.get(later.view.person(player).player, ())
     ladders = [row.ladder for row in drop_duplicate_ladders(rows)]

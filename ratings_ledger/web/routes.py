@@ -28,11 +28,11 @@ from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, PagePath
 from ratings_ledger.web.changes import build_change_page
 from ratings_ledger.web.compare import build_compare_page, build_compare_players_page
 from ratings_ledger.web.games import build_clock_page, build_game_page, build_hypothetical_result_page
+from ratings_ledger.web.home import build_index_page
 from ratings_ledger.web.ladders import build_ladder_page, list_page_numbers
 from ratings_ledger.web.leagues import build_league_page
 from ratings_ledger.web.lists import build_list_page, build_lists_page
 from ratings_ledger.web.log import FILTERS, PAGE_EVENTS, build_log_page, build_part_page, count_complete_pages
-from ratings_ledger.web.overview import build_index_page
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.players import (
     RANKED_MAX,

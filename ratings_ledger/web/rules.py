@@ -32,7 +32,7 @@ def build_ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None
         state = visit.view.ruleset(ruleset_id if version is None else f"{ruleset_id}@{version}")
     except BadArgument as problem:
         raise Unknown("ruleset-unknown", str(problem)) from None
-    # a voided event may have been a version
+    # a withdrawn event may have been a version
     last = visit.view.events(types=["ruleset.published", "event.voided"], limit=1).rows[-1].event["position"]
     state = replace(state, known_at=last)
     path, variables = addresses.ruleset(ruleset_id, version), {"state": state, "id": ruleset_id}

@@ -56,7 +56,7 @@ OVERHEAD_BYTES = 2_000  # memory of a cached answer besides its content
 ANSWERS_AT_ONCE, ANSWER_SECONDS_MAX = 2, 10
 DOWNLOADS_MAX = 4  # concurrent downloads of all games
 LOCK_SECONDS = 3  # wait for a lock on the store, unless its URL sets a timeout
-HEAD_AGE_MAX_US = 300_000  # a head that was read is used for so many microseconds
+HEAD_AGE_MAX_US = 300_000  # microseconds for which a head that was read is used
 SCHEMA_AGE_MAX_US = 2_000_000  # microseconds after which the schema is checked again
 QUARTER_US = 15 * 60 * 1_000_000  # in every time zone, days and lists end on a quarter of an hour
 # shorter than Python's default: threads that read rows, and appends to SQLite, wait for a thread that computes
@@ -539,13 +539,17 @@ def _parse_path(raw: bytes) -> Request:
 
 
 def _parse_query(raw: bytes, path: PagePath) -> tuple[tuple[str, str], ...]:
-    """Return the query parameters of a page, in the order that its route declares. Raises `_HttpError`."""
+    """Return a page's query parameters that have a value, in the order of its route. Raises `_HttpError`."""
     if len(raw) > ADDRESS_MAX:
         raise _HttpError(414, f"The query after the ? can have at most {ADDRESS_MAX:,} bytes.")
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=PARAMETERS_MAX, errors="strict")
     except ValueError:
-        raise _HttpError(400, "The query after the ? cannot be read; write it as NAME=VALUE&NAME=VALUE.") from None
+        raise _HttpError(
+            400,
+            "The query after the ? cannot be read; write it as NAME=VALUE&NAME=VALUE, in UTF-8 and with at most "
+            f"{PARAMETERS_MAX} parameters.",
+        ) from None
     parameters: dict[str, list[str]] = {name: [] for name in list_parameters(path)}
     for name, value in pairs:
         if name not in parameters:

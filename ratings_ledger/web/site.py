@@ -1,9 +1,10 @@
 """Write all pages as files to a folder, for any web host.
 
 The folder has a MANIFEST.json: the head of the log, each file with its SHA-256, and the basis of each page, which is
-the data that determines its content. The next run builds only pages whose basis has changed, writes only files whose
-content has changed, and removes only files that have not been edited. The manifest is written last, so an interrupted
-run is repeated. Several processes share the work of a large site; each writes its files and returns their hashes.
+the data that determines its content. The next run builds only pages whose basis has changed or is not known, writes
+only files whose content has changed, and removes only files that have not been edited. The manifest is written last, so
+an interrupted run is repeated. Several processes share the work of a large site; each writes its files and returns
+their hashes.
 """
 
 import json
@@ -322,7 +323,8 @@ def _remove_empty_folders(folder: Path, path: Path) -> None:
 def _write_file(root: Path, name: str, content: bytes) -> None:
     """Write a file so that a reader sees either the old or the new content.
 
-    A new file is written in place, because no page links to it yet. An existing file is replaced with a temporary file.
+    A new file is written in place, because no page links to it yet. To replace an existing file, a temporary file is
+    written and renamed.
     """
     with _open_folder(root, name) as (descriptor, base_name):
         with suppress(FileExistsError):

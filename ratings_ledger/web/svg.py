@@ -78,7 +78,7 @@ def estimate_text_width(text: str, size: int) -> int:
 
 
 def truncate(text: str, room: int, size: int) -> str:
-    """Return a text, or as much of its start as fits into `room` tenths, with an ellipsis."""
+    """Escape unprintable characters; return the text, or as much of its start as fits into `room` tenths, with "…"."""
     text = escape_unprintable(text)
     if len(text) * WIDEST * size <= 10 * room or estimate_text_width(text, size) <= room:
         return text

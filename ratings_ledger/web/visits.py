@@ -33,7 +33,7 @@ class Visit:
         self.view: Snapshot = ledger.at(*(self.query.get(name) for name in AXES))
 
     def parameter(self, name: str) -> str | None:
-        """Return a query parameter; None if it is absent."""
+        """Return the first value of a query parameter; None if it is absent."""
         return next(iter(self.parameters.get(name, ())), None)
 
     @cached_property

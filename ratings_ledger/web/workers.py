@@ -23,7 +23,7 @@ NOTE_BYTES = 4_096
 ONE_SECOND_LIMIT = 1 / POOL_CLOCK_LIMIT_FACTOR  # with this CPU limit, the pool waits one second
 ALLOW_MORE = "`ratings serve --rule-seconds N` allows more time"
 UNIT_SECONDS_MAX = 600  # limit for any unit of work
-WAITING_TIMES = 5  # a call may last this many times its CPU limit, because a sleeping rule uses no CPU time
+WAIT_FACTOR = 5  # a call may last this many times its CPU limit, because a sleeping rule uses no CPU time
 
 
 class RulesLost(Exception):
@@ -32,6 +32,10 @@ class RulesLost(Exception):
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(", ".join(reasons))
         self.reasons = dict(reasons)
+
+
+class _TookTooLong(TimeLimitExceeded):
+    """A call of a rule or a unit of work took too long; the message says which, with the limit."""
 
 
 class Worker:
@@ -66,10 +70,8 @@ class Worker:
             names = _read_note(self._note)[1]
             if not names:
                 raise WorkerLost(str(error)) from None
-            reason = f"the rule ended its process: {error}"
-            if isinstance(error, TimeLimitExceeded):
-                reason = f"the rule waited for more than {self._seconds * WAITING_TIMES:g} s; {ALLOW_MORE}"
-            elif f"signal {signal.SIGPROF:d};" in str(error):
+            reason = str(error) if isinstance(error, _TookTooLong) else f"the rule ended its process: {error}"
+            if f"signal {signal.SIGPROF:d};" in str(error):
                 reason = f"the rule gave no result in {self._seconds:g} s of processor time; {ALLOW_MORE}"
             raise RulesLost({name: f"{name}: {reason}" for name in names}) from None
         return result
@@ -77,7 +79,7 @@ class Worker:
     def _wait(self, unit: Any) -> Any:
         """Wait until a unit is done.
 
-        Raises `WorkerLost`, and `TimeLimitExceeded` if a single call of a rule or the whole unit lasts too long.
+        Raises `WorkerLost`, and `_TookTooLong` if a single call of a rule or the whole unit lasts too long.
         """
         call, waited = _read_note(self._note), 0
         for seconds in count(1):
@@ -87,8 +89,11 @@ class Worker:
                 latest = _read_note(self._note)
                 waited = waited + 1 if latest == call and latest[1] else 0
                 call = latest
-                if waited > self._seconds * WAITING_TIMES or seconds > UNIT_SECONDS_MAX:
-                    raise
+                if waited > self._seconds * WAIT_FACTOR:
+                    message = f"the rule waited for more than {self._seconds * WAIT_FACTOR:g} s; {ALLOW_MORE}"
+                    raise _TookTooLong(message) from None
+                if seconds > UNIT_SECONDS_MAX:
+                    raise _TookTooLong(f"the page took more than {UNIT_SECONDS_MAX} s") from None
         raise AssertionError
 
 

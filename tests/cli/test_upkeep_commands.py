@@ -12,6 +12,8 @@ from own_rules import find_shipped_texts, read_ruleset
 from sqlalchemy import text
 from stores import make_ruled_ledger, record_lines
 
+from ratings_ledger.projections.facts import column_cache
+
 ROOT = Path(__file__).parents[2]
 SHIPPED_NAMES = [ruleset.name for ruleset in map(read_ruleset, find_shipped_texts())]
 INITIAL_POSITION = len(SHIPPED_NAMES)  # after init
@@ -137,6 +139,19 @@ def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[...,
         assert ratings("doctor", db=ledger_url).exit_code == 0
     else:
         assert {"fsync", "synchronous_commit", "full_page_writes", "server_encoding"} <= named.keys()
+
+
+def test_doctor_says_why_there_is_no_cache(
+    ledger_url: str, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a usable cache, `doctor` names an unreadable file if there is a cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    monkeypatch.setattr(column_cache, "find_cache", lambda *_: None)
+    (row,) = [
+        row for row in json.loads(ratings("doctor", "--format", "json", db=ledger_url).stdout) if row["what"] == "cache"
+    ]
+    assert row["note"] == "a cache file cannot be read"
+    assert row["remedy"] == "make the files in /caches/ratings-ledger readable"
 
 
 # rules

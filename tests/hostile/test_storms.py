@@ -340,7 +340,10 @@ def count_failures(folder: Path) -> Counter[str]:
             if text := note.get("failed"):
                 assert "bug" not in text, text
                 assert "Traceback" not in text, text
-                assert note["exit_code"] == 3 or (role, "another rebuild of" in text) == ("rebuilder", True), note
+                assert note["exit_code"] == 3 or (role, "another rebuild, rollback or upgrade of" in text) == (
+                    "rebuilder",
+                    True,
+                ), note
                 text = re.sub(r"postgresql://\S+|sqlite:///\S+|/\S+/\S+", "...", text.strip().removeprefix("ratings: "))
                 refusals[f"{role}: {re.sub('[0-9]+', 'N', text)[:150]}"] += 1
     return refusals

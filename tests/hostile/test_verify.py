@@ -110,7 +110,9 @@ def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     assert ratings("rebuild", db=db).exit_code == 0
     assert list_findings(ratings, db) == []
     run_statements(db, "UPDATE generation_ladders SET build = 1 WHERE generation = 2 AND ladder = 'elo-chess/all'")
-    contradiction = "standings: elo-chess/all: the row contradicts the row of the generation that built the ladder"
+    contradiction = (
+        "standings: elo-chess/all: the ladder row contradicts an earlier row of its build, or names a later build"
+    )
     assert list_findings(ratings, db)[0] == contradiction
     run_statements(db, "UPDATE generation_ladders SET build = 3 WHERE generation = 2 AND ladder = 'elo-chess/all'")
     assert "standings: elo-chess/all: the stored standings differ from a replay" in list_findings(ratings, db)

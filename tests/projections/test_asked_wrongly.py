@@ -38,6 +38,10 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda ledger: ledger.at().games(since=date(2024, 12, 31)),
         "since must be a string, such as '2024-12-31', not date",
     ),
+    "a day as a number": (
+        lambda ledger: ledger.at().standings(LADDER, limit=date(2024, 12, 31)),
+        "limit must be a whole number, not date",
+    ),
     "a number as text": (
         lambda ledger: ledger.at().standings(LADDER, limit="3"),
         "limit must be a whole number, not the string '3'",

@@ -294,7 +294,7 @@ def test_conflicting_rows_of_a_build_are_found(db, rebuild, list_findings):
     assert list_findings() == []
     alter(db, "UPDATE generation_ladders SET games = games + 1 WHERE ladder = :ladder AND generation = 2", ladder=GO)
     alter(db, "UPDATE generation_ladders SET position = 1 WHERE ladder = :ladder AND generation = 2", ladder=FIVE)
-    conflict = ": the row contradicts the row of the generation that built the ladder"
+    conflict = ": the ladder row contradicts an earlier row of its build, or names a later build"
     assert [message.removesuffix(conflict) for message in list_findings() if message.endswith(conflict)] == [FIVE, GO]
 
 

@@ -18,7 +18,8 @@ from serving import fetch_page, run_server
 from sqlalchemy import make_url
 from thresholds import set_thresholds
 
-from ratings_ledger.web import server
+from ratings_ledger.ledger.errors import WorkerLost
+from ratings_ledger.web import server, workers
 from ratings_ledger.web.routes import ROUTES
 from ratings_ledger.web.server import CACHE_BYTES
 
@@ -207,3 +208,11 @@ def test_serve_listens_and_ends(url: str, tmp_path: Path) -> None:
         assert process.wait(20) in (0, -signal.SIGTERM)
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
+
+
+def test_worker_names_the_limit_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that takes too long while no rule is being called ends its process, with the limit as the reason."""
+    monkeypatch.setattr(workers, "UNIT_SECONDS_MAX", 1)
+    worker = workers.Worker(time.sleep, seconds=60, disabled={})
+    with pytest.raises(WorkerLost, match=r"^the page took more than 1 s$"):
+        worker.call(60)
