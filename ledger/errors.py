@@ -44,7 +44,7 @@ REASONS = {
     "lock-lost": (3, "a rebuild lost its lock, so it promoted nothing"),
     "worker-lost": (3, "a process that did part of the work ended unexpectedly"),
     "out-of-memory": (3, "there is not enough memory"),
-    "file": (3, "a file cannot be read or written"),
+    "file": (3, "a file or folder cannot be read, written or trusted"),
     "already-running": (4, "another run of the same job is in progress"),
     "unknown": (1, "no such player, game or published list is recorded; the rejection code says which"),
     "ruleset-refused": (1, "the candidate ruleset is invalid; the rejection code says why"),

@@ -36,7 +36,7 @@ CODES = {
     "line-break": "a cell of a table spans several lines, perhaps because a quotation mark is missing",
     "column-twice": "two columns of a table have the same meaning",
     "game-incomplete": "a refused row may belong to this game, which is not recorded without it",
-    "file-too-large": "a file needs more memory than is available",
+    "file-too-large": "a file needs more memory than is available, or has more bytes than its reader accepts",
     "line-too-long": "a line may have at most 1,048,576 bytes",
     "duplicate-key": "a JSON object names the same member twice",
     "lone-surrogate": "half of a UTF-16 surrogate pair is not a character",
@@ -44,7 +44,7 @@ CODES = {
     "not-an-integer": "the value must be a whole number; a fraction is written as a decimal string",
     "integer-too-large": "whole numbers must be between -(2^53 - 1) and 2^53 - 1",
     "unknown-column": "no member of a game has this name; --map renames or drops a column",
-    "missing-column": "the CSV file lacks a column that every game needs",
+    "missing-column": "the table lacks a column that every game needs, or that --map names",
     "rows-apart": "the rows of one game must stand together",
     "row-length": "a row has more cells than the header has columns",
     "not-a-table": "--sync compares tables with their earlier imports; it accepts no other files",
@@ -123,7 +123,9 @@ CODES = {
     "seeds-differ": "two ids with different seeds on a ladder can become one person only after a seed is withdrawn",
     "bad-ruleset": "the ruleset cannot be used; rules check explains",
     "version-exists": "this version of the ruleset is published with different content",
-    "partition-changed": "the versions of a ruleset share partition, zone, freeze, periods, seasons, entrant and scale",
+    "partition-changed": (
+        "the versions of a ruleset share partition, zone, freeze, periods, seasons, entrant, ranking and scale"
+    ),
     "league-exists": "a league is created once, before games are recorded for it",
     "league-unscored": "no ruleset scores leagues of this game, so none can be created",
     "league-unknown": "no league of this name has been created",
@@ -139,7 +141,7 @@ CODES = {
     "period-open": "a list is published when the rating periods of all its games are closed",
     "list-empty": "a list has at least one row",
     "list-exists": "the same list is already published with the same content",
-    "bad-list": "a published list has all its rows, and their digest",
+    "bad-list": "a published list has all its rows, each player once, with their digest; its ruleset ranks its ladder",
     "bad-batch": "a batch names earlier positions of its own ledger, and only an import records one",
     # the clock of a game
     "clock-not-started": "a clock's first event is clock.started",

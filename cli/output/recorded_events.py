@@ -22,6 +22,8 @@ from ratings_ledger.projections.queries.recorded_events import (
 
 GAME_COLUMNS = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENT_COLUMNS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
+# the parameters of `ratings games` that leave out games
+GAME_FILTERS = ("game_id", "game", "player", "since", "by", "as_of", "known_at")
 
 
 def print_games_csv(games: RecordedGames) -> None:
@@ -46,7 +48,9 @@ def print_games(games: RecordedGames) -> None:
     The table has the column game only if the games differ in it, and the column group only if a game has a group.
     """
     if not games.rows:
-        render.note(f"No such game is recorded{games.hint or '.'}")
+        parameters = click.get_current_context().params
+        is_narrowed = any(parameters[name] is not None for name in GAME_FILTERS)
+        render.note(f"No such game is recorded{games.hint or '.'}" if is_narrowed else "No game is recorded yet.")
         return
     if games.game_id is not None:
         _print_game(games.rows[0], games.times)
@@ -72,8 +76,8 @@ def print_games(games: RecordedGames) -> None:
 
 def _note_older(count: int) -> None:
     """Note that a list is incomplete, unless the user chose the limit."""
-    is_limited = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
-    if count > 0 and not is_limited:
+    is_limit_chosen = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
+    if count > 0 and not is_limit_chosen:
         entries = f"{count:,} older {'entry is' if count == 1 else 'entries are'}"
         render.note(f"{entries} not shown; to show all: --limit 0")
 

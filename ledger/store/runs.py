@@ -69,8 +69,9 @@ logger = logging.getLogger(__name__)
 class Run(NamedTuple):
     """A recorded run, with instants in microseconds. `details` depend on the kind.
 
-    `result` is `done`, `failed`, `lost` (no exit status was recorded, so the end is unknown) or `running`. It is None
-    in a stored run without an end, until `list_runs` decides between `running` and `lost`.
+    `run` is its number, `position` the last position that the job covered, and `process` a name from
+    `name_this_process`. `result` is `done`, `failed`, `lost` (no exit status was recorded, so the end is unknown) or
+    `running`. It is None in a stored run without an end, until `list_runs` decides between `running` and `lost`.
     """
 
     run: int

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, build_event_line, build_galactic_line, create_ledger, read_json
 from ledgers import advance_clock, set_clock
-from stores import record_lines
+from stores import make_empty_ledger, record_lines
 
 DAY = 86_400
 
@@ -68,6 +68,13 @@ def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatc
     )
     assert ratings("log", "--by", "site", "--limit", "0", db=db).stderr == ""
     assert ratings("log", "--by", "nobody", db=db).stderr == "No such event is recorded.\n"
+
+
+@pytest.mark.ledger(make=make_empty_ledger)
+def test_empty_answer_mentions_filters_only_if_there_are_some(db: str, ratings: Ratings) -> None:
+    """Without games, `games` says so; with a filter, it speaks of such games."""
+    assert ratings("games", db=db).stderr.splitlines()[-1] == "No game is recorded yet."
+    assert ratings("games", "--by", "nobody", db=db).stderr.splitlines()[-1] == "No such game is recorded."
 
 
 GAMES: dict[str, tuple[list[str], list[str]]] = {
