@@ -79,7 +79,8 @@ def _build_status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, st
         if runs.last_failure is not None and not runs.last.has_failed:
             yield f"last failed {kind}", ": ".join(filter(None, runs.last_failure.describe(times)))
     for ahead in state.dated_ahead:
-        yield "dated after now", f"{ahead.name}: {times.format_second(ahead.dated)}; {ahead.remedy}"
+        remedy = f"correct the clock, or if it is right: {ahead.remedy}"
+        yield "dated after now", f"{ahead.name}: {times.format_second(ahead.dated)}; {remedy}"
     for missing in state.rules_missing:
         yield "rule missing", f"{missing.ruleset} needs the rule {missing.rule}, which is not installed"
     yield from _build_stale_rows(state)

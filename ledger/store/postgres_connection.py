@@ -2,8 +2,8 @@
 
 The driver waits even if the server is frozen or a cable is unplugged. After `SILENT_SECONDS` without an answer, this
 connection pings the server over a new connection, as `pg_isready` does. If the server answers the ping, it is busy with
-a long task, and the wait continues; if not, the connection fails. Until the server answers a ping again, its other
-connections ping it as soon as it is silent.
+a long task, and the wait continues; if not, the connection fails. Until the server answers a ping again, this program's
+other connections to it ping it as soon as it is silent.
 """
 
 import time

@@ -106,7 +106,9 @@ FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"
 def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
     """Return an engine on the URL's file. Raises `NoLedger` if the file does not exist and `create` is false."""
     path = Path(url.database or "")
-    if not url.database or url.database == ":memory:":
+    if not url.database:
+        raise NotALedger("no file is named; name a file such as club.db, or a PostgreSQL URL")
+    if url.database == ":memory:":
         raise NotALedger(
             "a database in memory cannot be opened by name; name a file such as club.db, or a PostgreSQL URL"
         )
