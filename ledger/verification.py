@@ -121,7 +121,7 @@ def verify_log(
         yield from findings
     if (count, rows_read) != (until - after, until - after) and not is_gap_known:
         range_note = f" after position {after}" * bool(after)
-        numbers = f"{rows_read:,} events were read{range_note} and {count:,} were counted"
+        numbers = f"the numbers of events read and counted{range_note} are {rows_read:,} and {count:,}"
         yield Finding("missing", None, f"{numbers}, but the last position is {until}")
     yield from _check_links(ledger, connection, after)
     for required in filter(None, (expected, since)):

@@ -243,15 +243,15 @@ def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, 
             raise Refused("end-missing", f"{message}; {remedy}; or restore the readable events with --incomplete")
     elif end.since != _to_chain_head(before):
         problem = (
-            f", but the files before it end at {_to_chain_head(before)}"
-            if before.position
-            else ": it is an increment; name the files that it continues before it"
+            f", but the files before it end at {_to_chain_head(before)}" if before.position else ": it is an increment"
         )
-        raise Refused("restore-mismatch", f"the file continues {end.since}{problem}", line)
+        remedy = "name the files that it continues before it"
+        raise Refused("restore-mismatch", f"the file continues {end.since}{problem}; {remedy}", line)
     else:
         message = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"
         if end.head != head and not backup.incomplete:
-            raise Refused("end-mismatch", message, line)
+            remedy = "use an unchanged file, or restore the readable events with --incomplete"
+            raise Refused("end-mismatch", f"{message}; {remedy}", line)
     return message if backup.incomplete and (end is None or end.head != head) else None
 
 

@@ -307,16 +307,15 @@ def _format_day(instant: int) -> str:
 
 def _describe_difference(recorded: dict[str, Any], recorded_at: int, repeated: dict[str, Any], repeated_at: int) -> str:
     times = ["", ""]
-    if recorded_at != repeated_at:
+    if has_moved := not is_same_time(repeated_at, recorded_at):
         format_time = _format_day if _format_day(recorded_at) != _format_day(repeated_at) else format_instant
         times = [f"played {format_time(recorded_at)}", f"played {format_time(repeated_at)}"]
     results = describe_both(recorded, repeated)
     if results[0] != results[1]:
         recorded_text, repeated_text = (", ".join(filter(None, pair)) for pair in zip(results, times, strict=True))
         return f"recorded as {recorded_text}; now {repeated_text}"
-    if recorded_at != repeated_at:
+    if has_moved:
         return f"recorded as {times[0]}, now {times[1]}"
-    members = sorted(
-        name for name in {*recorded, *repeated} - {"participants"} if recorded.get(name) != repeated.get(name)
-    )
-    return f"the {', '.join(members) or 'participants'} differ" + ("s" if len(members) == 1 else "")
+    old, new = (parse_object(normalise_game(game).encode())["data"] for game in (recorded, repeated))
+    members = sorted(name for name in {*old, *new} - {"participants"} if old.get(name) != new.get(name))
+    return f"it differs in {', '.join(members) or 'participants'}"

@@ -270,9 +270,9 @@ def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges
             with redirect_output(rule):
                 sampled = rule.sample(high - low, rng, version.params)
             columns = [[*read_integers(column, "sample")] for column in sampled]
-            if [len(column) for column in columns] != [high - low] * len(rule.columns):
-                problem = f"sample returned columns of {[len(column) for column in columns]} numbers"
-                raise ContractError(f"{problem}; it must return {len(rule.columns)} columns of {high - low} numbers")
+            lengths, expected = [len(column) for column in columns], [high - low] * len(rule.columns)
+            if lengths != expected:
+                raise ContractError(f"sample returned columns of the lengths {lengths}, but they must be {expected}")
         except RULE_ERRORS as error:
             raise make_failure(stream.ladder, rule, error, row, "sample") from error
     for name, numbers in ranges.items():

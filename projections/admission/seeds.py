@@ -9,7 +9,6 @@ from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import open_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, convert_decimal_comma
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.replay.streams import find_seeds, state_columns
 from ratings_ledger.projections.snapshot import Snapshot
 
@@ -51,8 +50,8 @@ def read_seeds(file: str, columns: tuple[str, ...], reason: str) -> list[SeedRow
     """
     with open_simple_table(file, (*FIXED_COLUMNS, *columns)) as table:
         if "player" not in table.header or not {*table.header} & {*columns}:
-            problem = f"the table needs the column player and at least one of {joined(columns)}"
-            raise Refused("missing-column", problem, table.line)
+            problem = f"the table needs a column `player`, and at least one state column ({', '.join(columns)})"
+            raise Refused("missing-column", f"{problem}; add them to its first line", table.line)
         defaults = SeedRow(file=file, line=0, player="", state={}, games=0, reason=reason)
         return [_read_row(defaults._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
 

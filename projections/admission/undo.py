@@ -85,7 +85,8 @@ def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, 
             for event in reversed([*read_known_events(page)]):
                 planner.add_undo_of(event)
     if not planner.items:
-        raise Refused("undone-already", f"position {changeset.position} is already undone; see: ratings log")
+        problem = f"what was recorded at position {changeset.position} is already undone"
+        raise Refused("undone-already", f"{problem}; see: ratings log")
     return UndoPlan(
         changeset=changeset, items=planner.items, last_event_ids=planner.last_event_ids, what=description, times=times
     )

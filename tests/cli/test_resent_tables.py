@@ -78,13 +78,21 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
             "recorded as 1 anna, 2 ben, 3 cara, played 2024-03-01T12:00:00.000000Z; "
             "now 1 ben, 2 anna, 3 cara, played 2024-03-01T13:00:00.000000Z",
         ),
-        ("cara,Ulm", "cara,Bonn", "the city differs"),
+        ("cara,Ulm", "cara,Bonn", "it differs in city"),
     ],
 )
 def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
     """A sheet with another result, time or column is refused with the difference."""
     (message,) = list_conflicts(ratings, db, SHEET.replace(old, new))
     assert f"with different content: {why}; use ratings correct" in message
+
+
+def test_time_moved_by_a_sync_is_no_difference(db: str, ratings: Ratings) -> None:
+    """A refusal does not name the part of a second by which a recorded game is later, as after `--sync`."""
+    later = HEADER + "g-3,2024-03-03T12:00:00.000001Z,chess,anna,ben,,Ulm\n"
+    assert run_import(ratings, db, later)["appended"] == 1
+    (message,) = list_conflicts(ratings, db, later.replace(".000001", "").replace("Ulm", "Bonn"))
+    assert "with different content: it differs in city; use ratings correct" in message
 
 
 def test_sheet_whose_numbers_restart_has_new_games(db: str, ratings: Ratings, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ BAD_RULES = {
     "period explained by no terms": ({"explain_period": lambda *rest: []}, WEEKLY, "terms that sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
     "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps only points, not 2 numbers"),
-    "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample returned columns of [1] numbers"),
+    "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "columns of the lengths [1]"),
     "samples halves": ({"sample": lambda n, random, params: [[0.5] * n]}, "", "sample returned 0.5 among its numbers"),
 }  # fmt: skip
 
