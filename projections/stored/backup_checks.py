@@ -30,7 +30,7 @@ class NewBackup(Result):
     backup:   the backup as an entry of the folder's list
     position: the position of its last event
     dropped:  the files of deleted backups
-    kept:     the number of backups that were kept
+    kept:     the number of this ledger's intact backups that remain
     lost:     earlier backups whose history the ledger does not contain
     ahead:    backups dated in the future
     """

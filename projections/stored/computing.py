@@ -32,7 +32,10 @@ MARSHAL_VERSION = 2
 
 
 class LadderFailure(NamedTuple):
-    """The failure to build a ladder, or all ladders of a ruleset. The previous standings stay in place."""
+    """The failure to build a ladder, or all ladders of a ruleset. The previous standings stay in place.
+
+    `position` is that of the event, or of the version, that caused the failure; 0 if none did.
+    """
 
     ladder: str
     position: int

@@ -31,6 +31,7 @@ def check_by_replay(
 ) -> list[str]:
     """Replay everything a second time, and return the names of the ladders that differ.
 
+    A ladder that failed, or is missing, only one of the two times differs, too.
     The names contain `live_games` if the stored games differ.
     Log a warning for each wrong cached trace, which is deleted, and for a cache that may be wrong.
     """
@@ -83,7 +84,7 @@ def _find_differing(
                 generations.describe_standing_differences(connection, row, result)
             ):
                 logger.warning(
-                    "ratings: the stored standings of %s differ from a replay; they are replaced", result.ladder
+                    "ratings: the stored standings of %s differ from a replay; a promotion replaces them", result.ladder
                 )
             if result.ladder in stored and (
                 any(generations.describe_standing_differences(connection, stored[result.ladder], result))

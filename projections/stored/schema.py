@@ -20,8 +20,8 @@ from sqlalchemy import (
 from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
 from ratings_ledger.projections.stored.views import build_history_views
 
-# one row per rebuild; finished_at is empty while the rebuild runs, and once the generation is
-# aborted, rolled back or deleted
+# one row per generation, also of a deleted one while other generations use its builds; finished_at is empty while the
+# rebuild runs, and once the generation is aborted, rolled back or deleted
 generations = Table(
     "generations",
     metadata,

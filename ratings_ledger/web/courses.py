@@ -24,10 +24,10 @@ def build_points_line(
     link: Callable[[str], str] = lambda _: "",
     published: Sequence[Point] = (),
 ) -> Series:
-    """Return a player's points as a line, from the start to the last game or adjustment.
+    """Return a player's points as a line, from the start to the last step.
 
     `describe` gives the title of a step and `link` the target of a game's dot; `published` are points of published
-    lists, by date. By number of games, the first game is 1, and an adjustment has the number of the game before it.
+    lists, by date. By number of games, the first game is 1, and any other step has the number of the game before it.
     """
     if not course:
         return Series(label, ())

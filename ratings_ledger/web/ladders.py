@@ -107,7 +107,7 @@ def _draw_distribution(overview: Overview) -> str:
         values,
         title=f"Rating distribution on {short_name(overview.ladder)}",
         description=f"{count(len(values), 'player')} have {format_points(min(values))} to "
-        f"{format_points(max(values))} points; half of them have {format_points(median_high(values))} or more.",
+        f"{format_points(max(values))} points; at least half have {format_points(median_high(values))} or more.",
         prefix="spread",
     )
 

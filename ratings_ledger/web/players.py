@@ -133,7 +133,7 @@ class Month(NamedTuple):
     """A month of a player's course on a ladder.
 
     first:  the first day of the month
-    rows:   the games and adjustments
+    rows:   the changes by games, adjustments and other causes
     games:  the number of games
     change: the total change of the points
     after:  the points at the end of the month

@@ -90,13 +90,13 @@ class ReportSide:
 
     @property
     def course(self) -> Course:
-        """Return the counted games and adjustments as arrays."""
+        """Return the player's changes on the ladder as columns."""
         course: Course = Course() if self.profile is None else self.profile.steps
         return course
 
     @property
     def changes(self) -> Sequence[Change]:
-        """Return the counted games and adjustments as `Change` rows."""
+        """Return the player's changes on the ladder as rows."""
         return self.course.rows
 
     @cached_property
@@ -372,7 +372,10 @@ def _normalize_effect(effect: GameEffect) -> object:
 
 
 def _load_entries(ledger: Ledger, last: ReportSide, player: str) -> list[PublishedEntry]:
-    """Return the player's rows on the lists published up to the last side, in order of publication."""
+    """Return the player's rows on the lists published up to the last side, in order of publication.
+
+    Of several lists for the same time, only the last published one is included.
+    """
     entries, until = [], last.at.as_of_datetime
     for publication in last.view.publications().rows:
         is_in_time = until is None or (publication.as_of and publication.as_of <= until)

@@ -161,6 +161,8 @@ def _decode_id(visit: Visit, name: str, segment: str) -> str:
     text = addresses.decode_segment(segment)
     if text is None and addresses.is_truncated(segment):
         text = addresses.resolve_truncated(segment, _list_ids(visit, name))
+        if text is None:
+            raise Unknown("page-unknown", f"no id that is known at these coordinates is shortened to {quote(segment)}")
     if text is None:
         raise Unknown(
             "page-unknown",

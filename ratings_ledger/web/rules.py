@@ -27,7 +27,7 @@ def build_rules_page(visit: Visit) -> Page:
 
 
 def build_ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> Page:
-    """Return the page of a version, by default the newest in force, with its ruleset's timeline. Raises `Unknown`."""
+    """Return the page of a version, by default the newest usable one, with its ruleset's timeline. Raises `Unknown`."""
     try:
         state = visit.view.ruleset(ruleset_id if version is None else f"{ruleset_id}@{version}")
     except BadArgument as problem:

@@ -268,7 +268,9 @@ def test_altered_kept_rows_are_detected_and_replaced(db, rebuild, list_findings,
     alter(db, ALTERATIONS[altered], ladder=GO)
     assert any(GO in finding for finding in list_findings())
     assert rebuild("--check")["promoted"]
-    assert [GO in line for line in caplog.messages if "differ from a replay; they are replaced" in line] == [True]
+    assert [GO in line for line in caplog.messages if "differ from a replay; a promotion replaces them" in line] == [
+        True
+    ]
     assert list_findings() == []
     alter(db, ALTERATIONS["points"], ladder=GO)
     rebuild()

@@ -65,6 +65,7 @@ REFUSED = {
     "/games/g-99": (404, "no game"),
     "/games/G-1": (404, "lower-case"),
     "/games/%2e%2e%2f": (404, "lower-case"),
+    "/games/g~~" + "0" * 32: (404, "is shortened to"),
     "/rules/elo-catan/9": (404, ""),
     "/elsewhere": (404, "begin with"),
     "/games/g-1.csv": (404, "no table"),
