@@ -100,7 +100,7 @@ def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
     """Provide a new file. It gets its name once it is complete and on disk; a failure leaves nothing behind.
 
-    Without `forced`, the file may not be on disk yet, and a power cut may damage it. The account's umask reduces
+    Without `forced`, the file might not be on disk yet, so a power cut might damage it. The account's umask reduces
     `mode`. An existing file never changes: this raises `FileExistsError` if the name is taken at the beginning, or at
     the end. Raises `OSError` for other failures.
     """

@@ -7,7 +7,7 @@ from ratings_ledger.ledger.intake.files import STDIN
 from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 
-# the options that describe a table, so that the next table needs them again; --set and --zone describe games
+# the options that describe a table, which the next table needs again; --set and --zone describe games
 TABLE_OPTION_NAMES = (
     "renamed",
     "sheet",
@@ -25,7 +25,7 @@ TABLE_OPTION_NAMES = (
 def note_next_steps(
     result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_profile_known: bool, keeps_going: bool
 ) -> None:
-    """Print a note about the option that helps next, if there is one.
+    """Print a note about the option or command that helps next, if there is one.
 
     Args:
         result: The result of the import or preview.

@@ -52,6 +52,7 @@ class ProgressLog:
 def show_progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
     """Provide a function that reports a step and its numbers in the log, or else on a bar if stderr is a terminal.
 
+    With neither, the function does nothing.
     The number `ladders` or `tasks` is the total, and `ladders_done` or `tasks_done` the completed part.
     """
     if log is not None:
@@ -64,7 +65,7 @@ def show_progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
 
 
 def _limit_rate(write: ReportProgress) -> ReportProgress:
-    """Return a function that writes the start and end of each step, and at most one line per interval in between."""
+    """Return a function that writes each step at its start and when it is complete, else at most once per interval."""
     last_step, last_time = "", 0.0
 
     def report(step: str, numbers: dict[str, Any]) -> None:

@@ -244,7 +244,7 @@ def compute_remaining_width(header: Sequence[str], rows: Sequence[Sequence[Table
 
 
 def is_folded(columns: Columns) -> bool:
-    """Tell whether stdout is a terminal that is too narrow for a table, so that cells would be folded."""
+    """Tell whether stdout is a terminal that is too narrow for a table, so cells would be folded."""
     return sys.stdout.isatty() and compute_remaining_width([*columns], list_rows(columns)) < -2
 
 

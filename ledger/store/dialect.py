@@ -228,7 +228,7 @@ class Dialect(Protocol):
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL that reads a column of texts, as bytes if they may not be UTF-8.
+        """Return SQL that reads a column of texts, as bytes if they might not be UTF-8.
 
         If the column may hold other values, they become texts that name their types.
         """

@@ -2,7 +2,7 @@
 
 The migrations install the guards, and `verify` compares them with this module. In SQLite a guard checks every INSERT,
 because INSERT OR REPLACE deletes the conflicting row without firing a delete trigger. In PostgreSQL the guard takes the
-append lock itself and recomputes both hashes, so that no other program can append an invalid row.
+append lock itself and recomputes both hashes, so no program can append a row with a wrong position or wrong hashes.
 
 The guards compare a row's columns with its record without parsing JSON, which SQLite forbids in triggers of untrusted
 files. This works because the members of a canonical record have a fixed order. Of the member `data`, whose content

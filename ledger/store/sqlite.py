@@ -355,7 +355,7 @@ def sql_head(table: str) -> str:
 
 
 def sql_as_bytes(column: str) -> str:
-    """Return SQL that reads a text as bytes, because it may not be UTF-8; another value becomes a note of its type."""
+    """Return SQL that reads a text as bytes, which might not be UTF-8; another value becomes a note of its type."""
     return (
         f"CASE WHEN typeof({column}) IN ('text', 'null') THEN CAST({column} AS BLOB) "
         f"ELSE 'a value of type ' || typeof({column}) END"
@@ -474,7 +474,10 @@ def read_change_rights(connection: Connection) -> ChangeRights:
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Name the file or the folder that this account may not write to, or both; every role needs the same rights."""
+    """Name the file or folder that this account may not write to, or both; empty if there is none.
+
+    Every role needs the same rights.
+    """
     unwritable = _find_unwritable(Path(*identify_database(connection)))
     return f"this account may not write to {' and '.join(unwritable)}" if unwritable else ""
 
@@ -605,10 +608,10 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
 _WORD = re.compile(r"\w+")
 _FOREIGN_KEYS_QUERY = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
 WHERE m.type = 'table' ORDER BY 1, 2"""
-# the tables whose rows are never deleted, so that foreign keys that refer to them never take effect
+# the tables whose rows are never deleted, so foreign keys that refer to them never take effect
 _IMMUTABLE_TABLES = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}
 
 
 def _is_plain_index(sql: str) -> bool:
-    """Tell whether an index is on plain columns only, so that it cannot reject rows or run code."""
+    """Tell whether an index is on plain columns only, so it cannot reject rows or run code."""
     return bool(re.fullmatch(r"[^()]*\([^()]*\)\s*", sql)) and not re.search(r"\bUNIQUE\b", sql, re.IGNORECASE)
