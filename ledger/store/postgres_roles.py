@@ -257,7 +257,7 @@ class _ServerRights:
         return ", ".join(f"{self.schema}.{table}" for table in tables)
 
     def _find_excess_rights(self, role: str) -> Iterator[RightsProblem]:
-        """Yield the rights on tables that no role needs, granted to this role or inherited from another."""
+        """Yield problems for rights that no role's work needs on a table: granted to this role, or inherited."""
         direct: dict[str, set[str]] = {}
         inherited: dict[str, set[str]] = {}
         for table, rights in sorted(self.rights[role].items()):

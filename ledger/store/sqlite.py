@@ -267,7 +267,7 @@ def mark_running(ledger: ConnectionSource, number: int) -> AbstractContextManage
 
 
 def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-    """Tell whether the process of a run exists."""
+    """Tell whether the process of a run is running; one on another host counts as running for a day."""
     return is_process_running(process, started_at, now)
 
 
