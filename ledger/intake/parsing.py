@@ -42,7 +42,7 @@ class ParsedItem(NamedTuple):
 
     item:    the item without its event; with its source (a line or rows of a table) only if requested
     names:   the players of a refused game from a table
-    result: a draft with its data, or a refusal
+    result:  a draft with its data, or a refusal
     """
 
     item: Item
