@@ -117,7 +117,7 @@ class Snapshot(SnapshotReader):
             return load_all_lists(survey, period)
 
     def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
-        """Return a player's started and finished games, stars and gold, for one game type or all."""
+        """Return a player's started and finished games, stars and gold, for one game, such as catan, or all."""
         from ratings_ledger.projections.queries.players import load_statistics
 
         with self.survey() as survey:
@@ -135,16 +135,16 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         ladders = self.ladders()
-        for reason in (*ladders.unusable, *ladders.failed):
-            self.note(reason)  # a ladder that fails may be a second one
+        for problem in (problems := (*ladders.unusable, *ladders.failed)):
+            self.note(problem)  # a ladder that fails may be a second one
         rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
-        return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
+        return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored, problems=problems)
 
     def with_ladder(self, name: str, second: str | None, is_player: bool = True) -> tuple[str, str]:
-        """Return a player and a ladder, named in either order; without a ladder, use the player's only ladder.
+        """Return a player (or a game) and a ladder, named in either order; without a ladder, use the player's only one.
 
         Args:
-            is_player: if False, `name` may also be the id of a game that counts on only one ladder.
+            is_player: if False, `name` may also be the id of a game with the same explanation on all of its ladders.
 
         Raises `BadArgument` if there are several candidate ladders, or none.
         """
@@ -214,7 +214,7 @@ class Snapshot(SnapshotReader):
                 the ladder's last game.
             players: the players whose rows are returned; by default all.
             limit, after: the maximum number of rows (0 or None: all), and the number of first rows to skip.
-            active_since: a date, which means its start, or a time; players without a later game are left out.
+            active_since: a date, which means its start, or a time; players without a game since then are left out.
         """
         from ratings_ledger.projections.queries.standings import RowFilter, build_overview
 
@@ -387,7 +387,8 @@ class Snapshot(SnapshotReader):
     def unmet(self, ladder: str, player: str) -> UnmetOpponents:
         """Return the opponents whom a player has not met yet in a league or on a ladder.
 
-        Raises `Unknown` for a player who has not joined the league, and for a league without a ladder.
+        Raises `LedgerError` (league-unknown) for an unknown league, and `Unknown` for a league without a ladder and for
+        a player who has neither joined the league nor played on the ladder.
         """
         from ratings_ledger.projections.queries.leagues import find_league_ladder, find_unmet
 
@@ -492,8 +493,8 @@ class Snapshot(SnapshotReader):
 
         with self.log() as log:
             if not 1 <= position <= log.position:
-                message = f"there is no position {position}; the snapshot has {count(log.position, 'event')}, from 1 on"
-                raise Unknown("event-unknown", message)
+                problem = f"there is no position {position}; the snapshot has {count(log.position, 'event')}"
+                raise Unknown("event-unknown", f"{problem}, numbered from 1")
             cache = self._cache.empty_copy()
             before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
             return compute_event_impact(log.connection, before, after, log.times)
@@ -593,7 +594,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def games_with_clock(self) -> frozenset[str]:
-        """Return the games whose clock was started. Only `known_at` counts."""
+        """Return the ids of the games whose clock was started. Only `known_at` counts."""
         from ratings_ledger.projections.queries.clocks import find_clocked_games
 
         with self.log() as log:
@@ -752,7 +753,7 @@ class Snapshot(SnapshotReader):
     def last_event_of_ranks(self, ranks: Ranks) -> LastEvent:
         """Return the last event that affects a player's ranks over time.
 
-        Other players' games are ignored unless they changed the rank.
+        If the rank is compared after every step, other players' games are ignored unless they changed the rank.
         """
         from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
@@ -763,7 +764,7 @@ class Snapshot(SnapshotReader):
             return load_last_event(query.connection, position)
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
-        """Return the position of the last event that affects each player on a ladder, by player."""
+        """Return the position of the last event that affects each player on a ladder, by current id."""
         from ratings_ledger.projections.queries.last_events import find_last_event
 
         with self.query(ladder, lazily=True) as query:

@@ -513,7 +513,7 @@ class Ledger:
         """Score all games of a ruleset with a candidate version, and compare the standings with the current ones.
 
         Args:
-            ruleset: The candidate, in any form that `publish` accepts.
+            ruleset: The candidate, in any form that `publish` accepts; of several versions, the last one.
             view: The view with the games to score.
             ladders: The ladders to score, by default all of the ruleset.
 
@@ -561,7 +561,7 @@ class Ledger:
             after: The position after which the events come, by default the head.
             types: Return only events of these types.
             poll_seconds: The time between two searches for new events.
-            timeout_seconds: End after this time without a new event. By default, end only when the ledger is closed.
+            timeout_seconds: End after this time without a new event of any type. By default, end only at `close`.
 
         Raises:
             BadArgument: An argument is invalid.
@@ -683,10 +683,10 @@ def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # no
         create: Create an empty ledger if none exists there.
 
     Raises:
-        BadArgument: The name is invalid.
+        BadArgument: The name is neither text nor a path, or it has a forbidden character.
         NoLedger: The ledger does not exist.
         OldSchema: The ledger must be upgraded first (`upgrade`).
-        NotALedger: The file or database is not a ledger, or a newer program made it.
+        NotALedger: The URL is invalid, the file or database is not a ledger, or a newer program made it.
         StoreUnavailable: The ledger cannot be reached.
     """
     path = _read_location(name)
@@ -730,9 +730,9 @@ def create(
 
     Raises:
         LedgerExists: The ledger already exists.
-        BadArgument: The zone or a ruleset is invalid. Nothing is created.
+        BadArgument: An argument is invalid, for example the zone or a ruleset. Nothing is created.
         Refused: The rulesets conflict with each other. No file is left.
-        NotALedger: The file or database belongs to another program.
+        NotALedger: The URL is invalid, or the file or database belongs to another program.
         StoreUnavailable: The file or database cannot be reached.
     """
     if zone is not None and not isinstance(zone, str):
@@ -766,9 +766,9 @@ def upgrade(name: str | os.PathLike[str]) -> Ledger:
 
     Raises:
         AlreadyRunning: A rebuild is running.
-        BadArgument: The name is invalid.
+        BadArgument: The name is neither text nor a path, or it has a forbidden character.
         NoLedger: The ledger does not exist.
-        NotALedger: The ledger comes from a newer program.
+        NotALedger: The URL is invalid, the file or database is not a ledger, or a newer program made it.
         StoreUnavailable: The ledger cannot be written. If the `reason` is `no-right`, another user must upgrade it.
     """
     path = _read_location(name)

@@ -283,7 +283,7 @@ def _parse_end(text: str, time_zone: str, argument: str, alternatives: str = "")
 
 # the words that may stand alone among the parts of coordinates, and the names of the other parts
 KEYWORDS, PART_NAMES = ("now", "published"), ("as-of", "known-at", "rules")
-ACCEPTED_FORMS = "now, published, a position, or parts such as as-of=DATE,known-at=POSITION,rules=ID@VERSION"
+ACCEPTED_FORMS = "now, published, a position, a date, or parts such as as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 
 
 class CoordinateSpec(NamedTuple):
@@ -302,10 +302,8 @@ class CoordinateSpec(NamedTuple):
         """
         coordinates = self.resolve_among(connection, ladder, note)
         if coordinates.rules != self.rules:
-            message = (
-                f"{quote(str(self.rules))} is not a version of {ladder}'s ruleset; to list them: ratings rules list"
-            )
-            raise BadArgument(message, "coordinates")
+            problem = f"{quote(str(self.rules))} is not a version of {ladder}'s ruleset"
+            raise BadArgument(f"{problem}; to list the versions: ratings rules list", "coordinates")
         return coordinates
 
     def resolve_among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:

@@ -37,7 +37,7 @@ from ratings_ledger.projections.rulesets.versions import Version, newest
 class ExplainedTerm(Result):
     """One term of a change or of a list's computation; `amount` is None for a term without a number.
 
-    `values` has the numbers of the computation by name, for sentences of the caller; `detail` is a text with them.
+    `values` has the numbers of the computation by name; `detail` is a text with them.
     """
 
     term: str
@@ -97,7 +97,8 @@ class GameExplanation(Answer):
     On a ladder with rating periods, the explanation covers the game's whole `period`: a player's points before and
     after, and their change, are for all games of the period. A term that belongs to a game names it; the terms of this
     game come first. `assumed` has, by key, the assumptions that determined a number: values for which the ruleset's
-    source is silent. `sets` has the recorded sets of the game, with the better side first.
+    source is silent. `sets` has the recorded sets of the game, with the better side first. `running` tells whether the
+    ladder ranks running points.
     """
 
     game_id: str

@@ -330,7 +330,8 @@ class PlayerChange(Result):
 class History(Answer, RowSequence[Change]):
     """Every change of a player's points on a ladder, in the order of replay.
 
-    `period` describes the ladder's rating periods.
+    `period` describes the ladder's rating periods. `running` tells whether the ladder ranks running points, and
+    `sums_lists` whether it is an annual list, which has no changes of its own.
     """
 
     player: str

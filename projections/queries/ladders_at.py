@@ -216,7 +216,10 @@ class Ladders:
         return trace
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
-        """Tell whether to keep the points before every game: for a short ladder, or if the next write continues it."""
+        """Tell whether to keep the points before every game.
+
+        They are kept for a short ladder, for one without running points, and if the next write continues the trace.
+        """
         if not stream.ranking.running or len(stream.rows) < SHORT_LADDER_GAMES:
             return True
         return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
@@ -263,7 +266,7 @@ class Ladders:
     def keep_trace_of(self, ladder: str) -> None:
         """Keep the trace of a ruleset's only ladder for later queries, if the ladder is long enough."""
         if self.for_ladder(ladder) is not self:
-            return  # only traces of players are kept
+            return  # the traces of ladders of clubs are not kept
         by_name = self.streams(ladder, light=True)
         stream = by_name[ladder]
         if stream.trace is None and len(stream.rows) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
@@ -355,7 +358,7 @@ class Memo(Generic[K, T]):
     """A cache of computed answers, by ladders and key. It drops the answers together with the ladders."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """Keep all answers, or only the last `limit` of them."""
+        """Keep all answers for each `Ladders`, or only the last `limit` of them."""
         self._limit = limit
         self._answers: WeakKeyDictionary[Ladders, dict[K, T]] = WeakKeyDictionary()
 

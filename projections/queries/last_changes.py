@@ -30,6 +30,7 @@ class GameRevision(NamedTuple):
     """A superseded revision of a game.
 
     `first` is the position of the game's first record, and `until` that of the correction that superseded the revision.
+    `players` has the numbers of the revision's players.
     """
 
     first: int

@@ -8,9 +8,11 @@ a position is a prefix of today's ladder. There are two exceptions: an event kno
 an event recorded later belongs before known ones. Each exception excludes a span of positions. A player depends on the
 last of their games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded
 in chronological order affects only its players: the points, games and histories of all other players stay the same, but
-their ranks (and the gold for ranks) may change. On an annual list, every player depends on all events, because the
-list sums ranks. On a ladder with rating periods, every player and game depends on all events: any event may close a
-period, and a game is scored together with later games of its period.
+their ranks (and the gold for ranks) may change. On an annual list, which sums ranks, and under a rule that ages states,
+every player depends on all events that the ladder depends on. A ladder of clubs and its clubs depend on all events of
+the log, because any event about a player may affect a club. On a ladder with rating periods, every player and game
+depends on all events of the log: any event may close a period, and a game is scored together with later games of its
+period.
 
 A published list affects every player on its ladder, because histories mention the list. A ladder with carried-over
 points depends on all earlier seasons. The member `open` of answers and the display zone are ignored.
@@ -66,8 +68,8 @@ class LadderDependencies:
 
     stream:          the games and adjustments of the ladder
     global_position: the last event that affects every answer about the ladder, even at earlier times
-    all_players:     the last other event that affects all players: a published list, or the first game under the
-                     version that ranks the ladder
+    all_players:     the last other event that affects all players: a published list, the first game under the version
+                     that ranks the ladder, or, for an annual list, any event that its monthly lists depend on
     last:            the last event that affects any answer
     spans:           excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
     highest:         the highest position up to each game and adjustment of `stream`, in order

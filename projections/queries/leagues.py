@@ -27,7 +27,7 @@ from ratings_ledger.projections.rulesets.versions import Version, list_games, sp
 
 @dataclass(frozen=True, slots=True)
 class LeagueGame(Result):
-    """A game of a league's schedule: its players by seat, and the time at which it was played, None if it is open."""
+    """A game of a league's schedule: its players by seat, and when it was played, None if it is open or voided."""
 
     game_id: str
     seats: tuple[str, ...]
@@ -141,7 +141,7 @@ def find_league_ladder(survey: Survey, name: str) -> str:
     league = _require_league(log, name)
     ladders = _list_league_ladders(survey.facts, league)
     if not ladders:
-        message = f"no ruleset scores leagues of {league.game}; publish one with: ratings rules publish FILE"
+        message = f"no usable ruleset scores leagues of {league.game}; publish one with: ratings rules publish FILE"
         raise Unknown(None, message)
     return ladders[-1]
 
@@ -253,8 +253,9 @@ def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: st
     stream = ladders.stream(ladder)
     entrants = _list_subscribers(connection, ladders.facts, stream) or {*stream.names}
     if player not in entrants and player not in stream.names:
-        message = f"{quote(player)} has neither joined nor played on {ladder}; see: ratings standings {ladder}"
-        raise Unknown(None, message)
+        is_by_league = stream.versions[0].ruleset.partition.by == ["league"]
+        action = f"neither played on {ladder} nor joined its league" if is_by_league else f"not played on {ladder}"
+        raise Unknown(None, f"{quote(player)} has {action}; see: ratings standings {ladder}")
     opponents = entrants - {player}
     has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
     ids = assign_league_ids(connection, ladders.facts, stream.versions) if has_ids else {}

@@ -97,7 +97,7 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
 
 
 def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
-    """Yield the cell and the time of one game of each cell; for lists of months or years, of one game in each month."""
+    """Yield the cell and the time of one game of each cell or, for lists of months or years, of each cell and month."""
     starts = [*_list_month_starts(facts, ruleset.time_zone)] if ruleset.partition.is_by_time else []
     if len(facts.cell) >= arrays.LONG_HISTORY:
         cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))

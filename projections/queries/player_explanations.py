@@ -32,8 +32,9 @@ from ratings_ledger.projections.rulesets.versions import assumptions_among, newe
 class PlayedGame(Result):
     """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if the game does not count.
 
-    `why_not` is the reason if the game does not count, or if the list does not sum its `change`. `local` is the time in
-    the zone of the explanation. `game` and `cause` are the same as in `Change`.
+    `why_not` is the reason if the game does not count, or if the list does not sum its `change`; it is None for a game
+    in an open rating period. `local` is the time in the zone of the explanation. `game` and `cause` are the same as in
+    `Change`.
     """
 
     game_id: str | None

@@ -95,11 +95,13 @@ class Profile(Answer):
     course:    every game and adjustment, as in `history`; on lists, points are sums over games
     highest:   the first change that reached the highest points
     lowest:    the first change that reached the lowest points
+    first_game, last_game: the changes by the player's first and last game on the ladder; None without games
     wins:      the number of games won: place 1, shared with partners at most
     longest_wins, longest_without_win: the longest streaks of games won and not won, of all games with places
     current_wins, current_without_win: the streak that includes the last of these games
     places:    the player's places, best first
     opponents: all opponents, the most frequent first
+    running:   whether the ladder ranks running points
     """
 
     player: str
@@ -205,13 +207,13 @@ def _build_statistics(survey: Survey, player: str, game: str | None, payments: G
     """Return the members of `PlayerStatistics` for all games or one game such as catan."""
     at = survey.coordinates
 
-    def is_due(payment: GoldPayment) -> bool:
+    def is_paid(payment: GoldPayment) -> bool:
         """Tell whether the list of a payment ranks this game, and its period is over."""
         games = list_games(survey.facts.versions_of(payment.ladder))
         return game in {None, *games} and not survey.is_open(payment.period, payment.as_of)
 
-    gold = [payment for payment in payments.by_player.get(player, ()) if is_due(payment)]
-    survey.failures += [entry.reason for entry in payments.failed if player in entry.players and is_due(entry.payment)]
+    gold = [payment for payment in payments.by_player.get(player, ()) if is_paid(payment)]
+    survey.failures += [entry.reason for entry in payments.failed if player in entry.players and is_paid(entry.payment)]
     was_finished, substitute_count = _read_games(survey.facts, player, at.as_of, game)
     last_games = was_finished[-STARS_GAMES_MAX:]
     ratio = ExactNumber(sum(last_games), len(last_games)) if last_games else None
@@ -430,8 +432,10 @@ def _count_opponents(trace: Trace, own_games: Iterable[OwnGame]) -> tuple[Oppone
 class PlayerStatistics(MultiLadderAnswer):
     """The statistics of a player: started and finished games, stars and gold.
 
-    `ratio` is the ratio of finished to started games among the last 99 games, None without games. `stars` is None for
-    too few games. Gold comes from lists whose period is over, each computed at its `gold_as_of`.
+    `substituted` counts the games in which the player was a substitute, which are not among the `started` ones. `ratio`
+    is the ratio of finished to started games among the last 99 games, None without games. `stars` is None for too few
+    games, and `golden` tells whether the stars are golden. Gold comes from lists whose period is over, each computed at
+    its `gold_as_of`.
     """
 
     player: str

@@ -92,7 +92,7 @@ class PublishedStates:
 
 
 def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:
-    """Return a published list with its visible states; without them if the facts lack the version that ranked it."""
+    """Return a published list with its visible states, if it has states and the facts have the version of the list."""
     versions = facts.recorded.versions
     version = next((version for version in versions if version.ruleset.name == ranking.ruleset), None)
     names = {column.name for column in ranking.columns}

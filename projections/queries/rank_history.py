@@ -248,8 +248,8 @@ class Ranks(Answer, RowSequence[RankChange]):
     """The changes of a player's rank on a ladder. Before the first row, the player has no rank.
 
     `every` says how often the rank is compared: after every `step` (a game or an adjustment of the ladder, in the order
-    of replay), or at the end of every `day`, `month` or `year` with a step. `rows` is None for a ladder with too many
-    steps.
+    of replay), or at the end of every `day`, `month` or `year` with a step (on an annual list, of every month). `rows`
+    is None for a ladder with too many steps.
     """
 
     player: str

@@ -221,7 +221,8 @@ def refuse_unknown_types(types: Iterable[str]) -> None:
     """Raise `BadArgument` for an unknown event type."""
     for name in types:
         if name not in TYPES:
-            raise BadArgument(f"{quote(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
+            hint = did_you_mean(name, TYPES) or f"; the types are {', '.join(sorted(TYPES))}"
+            raise BadArgument(f"{quote(name)} is not a type of event{hint}", "types")
 
 
 def _build_events(connection: Connection, until: int, events: Iterable[dict[str, Any]]) -> tuple[RecordedEvent, ...]:

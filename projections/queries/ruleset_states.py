@@ -168,9 +168,9 @@ def _find_assumption(assumed: dict[str, str], key: str) -> str:
 class RecordedVersion(NamedTuple):
     """A published version with its event.
 
-    `bound` is the version bound to its rule, None if the version is withdrawn or cannot be used here; then `problem` is
-    the reason, otherwise it is empty.
-    `withdrawn_at` is the position of the event that withdraws the version, or None.
+    `bound` is the version bound to its rule, None if the version is withdrawn or cannot be used here. `problem` is why
+    it cannot be used here, or an empty string. `withdrawn_at` is the position of the event that withdraws the version,
+    or None.
     """
 
     position: int

@@ -110,11 +110,11 @@ class LadderCache:
         After `FOLLOWED_EVENTS` events since the last full decoding, everything is decoded again.
         """
         with self._lock:
-            snapshots = [
+            candidates = [
                 (cached_position, chain_hash, by_rules.get(None))
                 for (cached_position, chain_hash), by_rules in self._by_position.items()
             ]
-        for cached_position, chain_hash, ladders in sorted(snapshots, key=lambda entry: entry[0], reverse=True):
+        for cached_position, chain_hash, ladders in sorted(candidates, key=lambda entry: entry[0], reverse=True):
             if ladders is not None and cached_position < position <= ladders.decoded_at + FOLLOWED_EVENTS:
                 return ladders if read_chain_hash(connection, cached_position) == chain_hash else None
         return None

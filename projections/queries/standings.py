@@ -205,7 +205,7 @@ def build_period_state(progress: PeriodProgress | None) -> PeriodState | Absent:
 
 
 def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the first `limit` rows (None or 0: all) of `players`, given by current id; of all if there are none."""
+    """Return the first `limit` rows (None or 0: all) of `players`, given by current id; without `players`, of all."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 

@@ -67,6 +67,7 @@ def choose_only_ladder(
     qualifier: str = "",
     as_of: str | None = None,
     unscored: Sequence[str] = (),
+    problems: Sequence[str] = (),
     limit: int = LADDERS_LISTED_MAX,
 ) -> str:
     """Return the only candidate, for a query without a ladder. Raises `BadArgument` if there are several, or none.
@@ -76,10 +77,13 @@ def choose_only_ladder(
         qualifier: a relative clause for the word "ladders", such as " that anna is on".
         as_of: the `as_of` of the query.
         unscored: the names of the recorded games, such as chess, that no ruleset scores.
+        problems: why rulesets do not run here, and why ladders cannot be replayed.
         limit: the maximum number of ladders that the message lists.
     """
     if not rows and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
+    if not rows and problems:
+        raise BadArgument(f"no usable ladder has a game; {problems[0]}", "ladder")
     if not rows:
         raise BadArgument(describe_no_games(unscored), "ladder")
     if len(rows) == 1:
@@ -107,6 +111,7 @@ class MultiLadderAnswer(Answer):
 class LadderRow(Result):
     """A ladder that has games or adjustments. Without a home zone, `as_of` can differ between rulesets.
 
+    `ruleset` is the version that scored the last game, or an empty string without games, as on annual lists.
     `months` has the number of games in each of the last 24 months, up to the month of the last game; months before the
     first game are left out. It is empty for lists of months and years. `has_running_points` is False if the points are
     those of a list, which are not sums of changes.

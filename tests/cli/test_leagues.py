@@ -418,13 +418,13 @@ def test_unmet_refuses_unknown_names(db: str, ratings: Ratings) -> None:
         result = ratings("league", "unmet", *command, db=db)
         return result.exit_code, result.stderr
 
-    stranger = "'guest' has neither joined nor played on youplay-league/L1; see: ratings standings youplay-league/L1"
-    assert run_unmet("L1", "guest") == (1, f"Error: {stranger}\n")
+    stranger = "'guest' has neither played on youplay-league/L1 nor joined its league"
+    assert run_unmet("L1", "guest") == (1, f"Error: {stranger}; see: ratings standings youplay-league/L1\n")
     assert run_unmet("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
     assert "no league is called 'l1' (there is L1); did you mean L1?" in run_unmet("l1", "a")[1]
     assert "Error: 'b5-league' is not a ladder" in run_unmet("b5-league", "a")[1]
     assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
-    unscored = "no ruleset scores leagues of cartagena; publish one with: ratings rules publish FILE"
+    unscored = "no usable ruleset scores leagues of cartagena; publish one with: ratings rules publish FILE"
     assert run_unmet("L1", "a") == (1, f"Error: {unscored}\n")
 
 

@@ -144,6 +144,16 @@ def test_no_ladder_says_so(copy_ledger_file: Callable[..., str], ratings: Rating
     assert (alone.exit_code, "is a ladder; name a player" in alone.stderr) == (2, True)
 
 
+def test_unusable_ladder_is_not_called_empty(
+    copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the only ladder with games has no usable ruleset, the message says why, and does not ask for results."""
+    db = copy_ledger_file(make_one_ladder)
+    monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
+    result = ratings("standings", db=db)
+    assert (result.exit_code, "no usable ladder has a game; catan-elo@" in result.stderr) == (2, True), result.stderr
+
+
 def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """Of many ladders the 20 longest are listed, and how many there are besides."""
     db = copy_ledger_file(make_one_ladder)

@@ -173,7 +173,7 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
         (("explain", "anna", CLUB, "--to", "now"), "work only with --change"),
         (("explain", "anna", CLUB, "--change"), "needs --from"),
         (("explain", "--change", CLUB, "anna", "--from", "3", "--as-of", "2010-01-01"), "leave out the other options"),
-        (("diff", "published=no", "now"), "not a coordinate; write now, published, a position, or parts such as"),
+        (("diff", "published=no", "now"), "not a coordinate; write now, published, a position, a date, or parts"),
         (("diff", "now", "rules=club-catan-elo@9"), "club-catan-elo@1"),
         (("diff", "now", "rules=nope@1"), "nope"),
         (("diff", "now", "rules=@1"), "no ruleset is called"),

@@ -89,7 +89,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "hidden characters of an opponent": (
         lambda ledger: ledger.at().unmet(LADDER, "\x1b"),
-        rf"'\x1b' has neither joined nor played on {LADDER}; see: ratings standings {LADDER}",
+        rf"'\x1b' has not played on {LADDER}; see: ratings standings {LADDER}",
     ),
 }
 
