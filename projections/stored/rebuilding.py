@@ -39,6 +39,7 @@ NAMED_MAX, STORED_FAILURES_MAX, MESSAGE_CHARACTERS_MAX = 5, 500, 300
 class RebuildResult(Result):
     """The result of a rebuild.
 
+    ladders:      the number of up-to-date ladders, which have `rows` standings
     unchanged:    the number of stale ladders, which keep their older standings
     differing:    the ladders whose second replay differs; if there are any, nothing was promoted
     changes:      the number of changes in the SQL history of the `ladders`

@@ -75,6 +75,7 @@ class _Comparison:
         self.connection, self.generation, self.work_at, self.since = connection, generation, work_at, since
         self.stored = {row.ladder: row for row in list_ladder_rows(connection, generation.generation)}
         earlier = list_ladders_built_before(connection, generation.generation, since) if since else ()
+        # the rows of the ladders to compare
         self.rows = {name: row for name, row in self.stored.items() if name not in earlier}
         has_history = _has_history(connection, generation)
         # the parts of the SQL history that were not compared yet, by ladder; None without a history

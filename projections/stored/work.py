@@ -27,6 +27,7 @@ from ratings_ledger.projections.stored.computing import (
 )
 from ratings_ledger.projections.stored.rule_processes import isolate
 
+# (connection, position) -> the work at that position, as a context
 WorkAt = Callable[[Connection, int], AbstractContextManager["Work"]]
 Results = Generator[BuiltLadder | LadderFailure]
 

@@ -25,8 +25,8 @@ EVENT_NOUNS = {
 def build_change_page(visit: Visit, position: int) -> Page:
     """Return the impact page of the event at `position`. Raises the errors of `Snapshot.event_impact`."""
     impact = visit.view.event_impact(position)
-    ladders_without_rows = [replace(ladder, gains=(), losses=(), joined_or_left=()) for ladder in impact.ladders]
-    distinct = distinct_ladders(impact.rows, ladders_without_rows)
+    summaries = [replace(ladder, gains=(), losses=(), joined_or_left=()) for ladder in impact.ladders]
+    distinct = distinct_ladders(impact.rows, summaries)
     variables = {
         "impact": impact,
         "affected": [ladder for ladder in impact.ladders if ladder.ladder in distinct],

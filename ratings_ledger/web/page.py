@@ -41,8 +41,9 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import STYLE as CHART_STYLE
 
-Answer = TypeVar(
-    "Answer",
+# the answers whose `known_at` can be pinned
+Pinnable = TypeVar(
+    "Pinnable",
     History,
     Overview,
     Profile,
@@ -194,7 +195,7 @@ FORMATS: dict[str, tuple[str, Callable[[Page, Site], bytes]]] = {
 }
 
 
-def pin_known_at(answer: Answer, last: LastEvent) -> Answer:
+def pin_known_at(answer: Pinnable, last: LastEvent) -> Pinnable:
     """Set an answer's `known_at` to the last event that affects the answer, so that later events do not change it."""
     return replace(answer, at=answer.at._replace(known_at=last.position))
 

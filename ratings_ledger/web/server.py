@@ -363,8 +363,8 @@ class Pages:
         if self._needs_workers[0] != head:
             assert self._ledger is not None
             with _convert_errors(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
-                rows = read_matching_records(connection, until=head.position, type_name=PUBLISHED)
-                rules = [event.data["rule"] for event in read_events_of_type(PUBLISHED, rows)]
+                rows = read_matching_records(connection, until=head.position, type_name=RULESET_PUBLISHED)
+                rules = [event.data["rule"] for event in read_events_of_type(RULESET_PUBLISHED, rows)]
             self._needs_workers = head, not BUILT_IN.keys() >= {*rules}
         return self._needs_workers[1]
 
@@ -458,7 +458,7 @@ class Pages:
 LOGGER = getLogger("uvicorn.error")
 RETRY = (("retry-after", "5"),)
 IMMUTABLE = "public, max-age=31536000, immutable"
-PUBLISHED = "ruleset.published"
+RULESET_PUBLISHED = "ruleset.published"
 UNREADABLE = (StoreUnavailable, NotALedger, StoreDamaged)
 
 
