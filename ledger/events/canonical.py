@@ -123,7 +123,7 @@ def parse_date_and_time(text: str) -> tuple[datetime, bool]:
     match = _INSTANT.fullmatch(text)
     if match is None:
         day_first = _DAY_FIRST.fullmatch(text)
-        hint = f"; write {day_first[3]}-{day_first[2]:0>2}-{day_first[1]:0>2}" if day_first else ""
+        hint = f"; write the date as {day_first[3]}-{day_first[2]:0>2}-{day_first[1]:0>2}" if day_first else ""
         problem = "is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
         raise Refused("bad-time", f"{quote(text)} {problem}{hint}")
     year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()

@@ -291,9 +291,9 @@ class NameCollector:
             return problem
         is_player = name not in self.new_ids
         if is_player and name not in self._accepted and is_nobody(name):
-            rejection = build_nobody_rejection(name, first)
+            rejection = build_nobody_rejection(name, first, self._strict)
         elif is_player and (parts := self._find_tied_names(name, known)):
-            rejection = build_tied_rejection(name, parts, first)
+            rejection = build_tied_rejection(name, parts, first, self._strict)
         elif (close := self.close.get(name)) and (self._strict or not self._report_close):
             remedy = "correct it or map it with --aliases" if first.table else "correct it"
             message = f"{close.format_question(with_line=False)} If so, {remedy}"
@@ -314,12 +314,12 @@ class NameCollector:
         return parts if len(parts) > 1 and are_all_known else []
 
 
-def build_nobody_rejection(name: str, first: FirstOccurrence) -> Rejection:
-    """Build the refusal of a word such as bye in the place of a player."""
+def build_nobody_rejection(name: str, first: FirstOccurrence, strict: bool = False) -> Rejection:
+    """Build the refusal of a word such as bye in the place of a player. With `strict`, no new name can be accepted."""
     cell, game = ("leave the cell empty", "omit the row") if first.table else ("leave it out", "record nothing")
     message = f"{quote(name)} does not name a player; {cell}, or {game} if there was no game"
     return Rejection(
-        "nobody", message if "/" in name else f"{message}; if a player has this name, pass --new-names accept"
+        "nobody", message if strict or "/" in name else f"{message}; if a player has this name, pass --new-names accept"
     )
 
 
@@ -333,8 +333,8 @@ def split_tied_names(name: str) -> list[str]:
     return parts if all(parts) else []
 
 
-def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence) -> Rejection:
-    """Build the refusal of a cell that holds several players."""
+def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence, strict: bool = False) -> Rejection:
+    """Build the refusal of a cell that holds several players. With `strict`, no new name can be accepted."""
     joint = _find_separator(name)
     sign = shlex.quote(joint) if joint else "TEXT, with the same text between all of them"
     partners = f"if they are partners on one side, pass --partners {sign}"
@@ -347,7 +347,7 @@ def build_tied_rejection(name: str, parts: Iterable[str], first: FirstOccurrence
     else:
         remedy = f"write {'='.join(parts)} if they tied"
         remedy += f", or pass --ties {sign}; {partners}" if first.table and joint else ""
-    accept = "" if "/" in name else f"; {_ACCEPT_HINT}"
+    accept = "" if strict or "/" in name else f"; {_ACCEPT_HINT}"
     return Rejection("tied-players", f"{quote(name)} looks like more than one player; {remedy}{accept}")
 
 

@@ -262,6 +262,15 @@ def test_ties_option_is_named_only_for_tables(one_db: str, ratings: Ratings) -> 
     assert "write Anna=Ole if they tied; if the name is correct" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["bye", "Anna & Ole"])
+def test_strict_refusals_do_not_suggest_to_accept_a_name(name: str, one_db: str, ratings: Ratings) -> None:
+    """With --strict, no refusal suggests --new-names accept, which --strict excludes."""
+    game = ["record", "--game", "chess", "--game-id", "g-3", "ben", name]
+    assert "--new-names accept" in ratings(*game, db=one_db).stderr
+    result = ratings(*game, "--strict", db=one_db)
+    assert (result.exit_code, "--new-names" in result.stderr) == (1, False), result.stderr
+
+
 def test_word_for_no_player_is_refused_without_a_table(one_db: str, ratings: Ratings) -> None:
     """The refusal of a word for no player in a game recorded by hand does not mention cells or rows."""
     result = ratings("record", "--game", "chess", "--game-id", "g-3", "ben", "bye", db=one_db)

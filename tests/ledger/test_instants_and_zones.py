@@ -87,7 +87,12 @@ def test_refusal_of_an_offset_names_the_reason() -> None:
 
 @pytest.mark.parametrize(
     ("text", "hint"),
-    [("30.09.2026", "; write 2026-09-30"), ("5.3.2010", "; write 2010-03-05"), ("09.30.2026", ""), ("3.2010", "")],
+    [
+        ("30.09.2026", "; write the date as 2026-09-30"),
+        ("5.3.2010", "; write the date as 2010-03-05"),
+        ("09.30.2026", ""),
+        ("3.2010", ""),
+    ],
 )
 def test_refusal_of_a_date_with_dots_suggests_iso(text: str, hint: str) -> None:
     """The refusal of a date with dots, which mean day.month.year, suggests the same day as year-month-day."""
