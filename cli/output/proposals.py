@@ -164,7 +164,9 @@ def _describe_repeats(rejections: list[Rejection]) -> str:
     if repeat_count and len(cells) == len(rejections):
         unit = "cells" if cells[0][0].isalpha() else "lines"
         return f" ({len(cells):,} {unit}: {render.join_first(cells, CELLS_LISTED_MAX)})"
-    return f" ({repeat_count:,} more like this, the last in line {rejections[-1].line})" if repeat_count else ""
+    last_line = rejections[-1].line  # None for an event that does not come from a file
+    line_note = "" if last_line is None else f", the last in line {last_line}"
+    return f" ({repeat_count:,} more like this{line_note})" if repeat_count else ""
 
 
 def note_new(result: IntakeResult) -> None:

@@ -262,6 +262,12 @@ def test_ties_option_is_named_only_for_tables(one_db: str, ratings: Ratings) -> 
     assert "write Anna=Ole if they tied; if the name is correct" in result.stderr
 
 
+def test_repeated_refusals_without_a_file_have_no_line(one_db: str, ratings: Ratings) -> None:
+    """Two like refusals of a game recorded by hand are counted, without a line."""
+    result = ratings("record", "--game", "chess", "--game-id", "g-3", "Anna & Ole", "Ida & Uwe", db=one_db)
+    assert " (1 more like this)\n" in result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("name", ["bye", "Anna & Ole"])
 def test_strict_refusals_do_not_suggest_to_accept_a_name(name: str, one_db: str, ratings: Ratings) -> None:
     """With --strict, no refusal suggests --new-names accept, which --strict excludes."""
