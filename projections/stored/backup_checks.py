@@ -104,7 +104,11 @@ def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> 
     for name, head in zip(files_to_check.files, contents.heads, strict=True):
         try:
             if (expected_head := read_head_file(name)) not in (None, head):
-                raise Refused("end-mismatch", f"{name}.head names {expected_head}, but the file ends at {head}")
+                raise Refused(
+                    "end-mismatch",
+                    f"{name}.head names {expected_head}, but the backup ends at {head}; restore the file that was "
+                    "changed, or use another backup",
+                )
         except Refused as problem:
             raise RefusedFile(name, problem) from None
 

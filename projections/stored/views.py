@@ -1,8 +1,8 @@
 """Define the SQL views over the live generation and its history, and the meaning of all views and their columns.
 
-The views over the live generation have the same columns in both stores, so that a query fits both. Only times differ:
-PostgreSQL has `timestamp with time zone`, SQLite a text in the form of records, 2024-03-01T19:30:00.000000Z, whose
-order is that of the times.
+The views over the live generation have the same columns in both stores, so that a query fits both. Only truth values
+and times differ: PostgreSQL has `boolean` and `timestamp with time zone`; SQLite has 0 and 1, and a text in the form of
+records, 2024-03-01T19:30:00.000000Z, whose order is that of the times.
 """
 
 from ratings_ledger.ledger.store.dialect import Dialect

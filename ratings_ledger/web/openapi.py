@@ -27,7 +27,7 @@ PARAMETERS = {
     "means its end.",
     "rules": "A version, ID@VERSION, that scores all games of its ruleset.",
     "active_since": "Only players who have played since this time: a date, which means its start, or an instant.",
-    "about": "Only events about this game or player, or the event with this id.",
+    "about": "Only events about this game or player, or withdrawals of the event with this id.",
     "type": "Only events of this type.",
     "by": "Only events recorded by this person.",
     "a": "The first coordinates, written as for `ratings diff`, such as published or now.",
@@ -38,7 +38,7 @@ PARAMETERS = {
 }
 ERRORS = {
     "400": "The coordinates or other parameters are invalid.",
-    "404": "There is no such page, player, game, ladder or version.",
+    "404": "There is no such page, player, game, ladder, version, league, list or event.",
     "414": "The address is too long.",
     "421": "The server does not answer for this host.",
     "503": "The ledger or ladder cannot be read now, or the answer takes too long; retry after the number of seconds "
