@@ -246,8 +246,7 @@ class Snapshot(SnapshotReader):
     def months(self, ladder: str) -> dict[str, str]:
         """Return the monthly lists that an annual list sums, by month; empty for other ladders."""
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            versions = query.ladders.versions(ladder)
+            ladder, versions = query.ladder, query.ladders.versions(query.ladder)
             if not versions[0].ranking.sums_lists:
                 return {}
             params: Any = newest(versions).params
@@ -378,8 +377,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.diff.statements import build_statement
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            player = query.current(player)
+            ladder, player = query.ladder, query.current(player)
             if not query.ladders.versions(ladder)[0].ranking.running:
                 return None
             return build_statement(query.connection, query.ladders, ladder, player, query.times, last)
@@ -605,6 +603,7 @@ class Snapshot(SnapshotReader):
         with self.log() as log:
             return read_identities(log.connection, log.position).list_ids(player)
 
+    @retry_on_damaged_cache
     def kinds_of(self, name: str) -> frozenset[str]:
         """Return the kinds of things that a name denotes: `ladder`, `player`, `game`, `league`; empty if unknown."""
         with self.log() as log:
@@ -763,6 +762,7 @@ class Snapshot(SnapshotReader):
             position = find_last_event(query.connection, query.ladders, ranks.ladder, player, max(positions, default=0))
             return load_last_event(query.connection, position)
 
+    @retry_on_damaged_cache
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
         """Return the position of the last event that affects each player on a ladder, by current id."""
         from ratings_ledger.projections.queries.last_events import find_last_event

@@ -307,8 +307,8 @@ class Ledger:
                 zone. None means no limit.
             known_at: A date or a time, as for `as_of`, or a position of the log. None means the head.
             rules: A version, ID@VERSION, that scores all games of its ruleset. None means each ruleset's own timeline.
-            close_now: Score open rating periods as if they closed now. Publications, simulations and decisions
-                ignore this; a comparison refuses such a view.
+            close_now: Score open rating periods as if they closed now. Publications, simulations, decisions and the
+                effect of an event ignore this; a comparison refuses such a view.
 
         Returns:
             A view. The first query of the view raises `BadArgument` if the coordinates are invalid.
@@ -410,7 +410,7 @@ class Ledger:
 
         Args:
             by: The recorder.
-            ruleset_id: The id of a shipped ruleset, or `all`.
+            ruleset_id: The id of a shipped ruleset, or `all` for those that `ratings init` publishes.
             games: The games for which to publish a ruleset that leaves its game open, such as glicko. With `all` and
                 games, only Elo for these games is published.
             zone: The time zone of a ruleset that leaves its zone open, by default the home zone.
@@ -749,7 +749,7 @@ def _create(path: str, *, zone: str | None, rulesets: Collection[RulesetSource],
 def example() -> Ledger:
     """Return a ledger in memory with the sample season of an invented club in Berlin.
 
-    It contains 90 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game
+    It contains 91 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game
     and an adjustment, a Babylon 5 season (b5-league), a running league of Cartagena (youplay-league), and a published
     list, all recorded by mira. The content is the same each time, except for the times of recording.
     """

@@ -1,7 +1,8 @@
 """Find the last event that an answer depends on: the answer is the same at every later position.
 
-A ladder depends on every event that ever affected it: its games, adjustments and published lists, its versions,
-corrections, voids and withdrawals (also of games that have since moved to another ladder), and renames.
+A ladder depends on every event that ever affected it: its games, adjustments, seeds and published lists, its versions,
+corrections, voids and withdrawals (also of games that have since moved to another ladder), renames, and the accounts,
+clocks and leagues that its rulesets read.
 
 A player or a game depends on fewer events, because points never depend on later games. Usually the ladder as known at
 a position is a prefix of today's ladder. There are two exceptions: an event known at the position was changed later, or

@@ -38,8 +38,8 @@ class LeagueGame(Result):
 class LeagueState(Answer):
     """A league: its state and winners, its players in the order of subscription, its schedule and its table.
 
-    `ladder` is the ladder of the table, None without a table. `failed` has the reason for each ladder that cannot be
-    replayed.
+    `version` is the version of the game. `ladder` is the ladder of the table, None without a table. `failed` has the
+    reason for each ladder that cannot be replayed.
     """
 
     league: str

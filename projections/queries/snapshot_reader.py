@@ -349,6 +349,7 @@ class SnapshotReader:
         ladders = load(connection, position, self.rules)
         return ladders.closed_now() if self.close_now else ladders
 
+    @retry_on_damaged_cache
     def full_name(self, ladder: str) -> str:
         """Return the full name of a ladder: elo-chess/all for elo-chess. Raises `BadArgument`, `StoreUnavailable`."""
         if "/" in ladder:
@@ -382,7 +383,7 @@ class SnapshotReader:
         instant = parse_as_of(self.as_of, zone)
         position = resolve_known_at(connection, self.known_at, zone, self.note)
         if "/" not in ladder:
-            ladder = full_name(self._load_ladders(connection, position, lazily=True).facts, ladder)
+            ladder = full_name(self._load_ladders(connection, position).facts, ladder)
         lists = read_published_lists(connection, position, ladder)
         if published_at is not None:
             lists = [entry for entry in lists if entry.position == published_at]

@@ -57,6 +57,9 @@ QUERIES: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
     "attribution": lambda ledger: ledger.attribute("elo", "anna", ledger.at(known_at=20), ledger.at()),
     "whatif": lambda ledger: ledger.simulate(WHATIF, ledger.at()),
     "preview": lambda ledger: ledger.propose(build_void("g3"), "mira").impact(),
+    "last positions": lambda ledger: ledger.at().last_positions("elo", ["anna"]),
+    "kinds": lambda ledger: ledger.at().kinds_of("anna"),
+    "with ladder": lambda ledger: ledger.at().with_ladder("anna", "elo"),
 }  # fmt: skip
 
 
@@ -195,6 +198,18 @@ def test_damaged_trace_and_column_are_both_detected(
             damaged = True
         results[query] = answer_query(traced_url, query)
     assert results == expected
+
+
+def test_damaged_cells_are_detected_when_a_ladder_is_named(store: str, caches: Path) -> None:
+    """The full name of a ladder by group depends on the groups that have games, even if their column is damaged."""
+    ruleset, game = build_elo(), build_game(1, "anna", "ben")
+    ruleset["data"]["partition"], game["data"]["group"] = {"by": ["group"]}, "all"
+    make_ledger(store, ruleset, *(build_game(number, "anna", "ben") for number in range(2, GAMES)), game)
+    with ratings_ledger.open(store) as ledger:
+        ledger.at().history("elo", "anna")
+    flip_columns(*((path, "cell") for path in list_files(caches, "columns")))
+    with ratings_ledger.open(store) as ledger:
+        assert ledger.at().full_name("elo") == "elo/all"
 
 
 @pytest.mark.parametrize("column", ["player", "place", "occurred_at"])
