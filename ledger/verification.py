@@ -233,7 +233,9 @@ def _check_range(ledger: Ledger, connection: Connection, first: int, until: int)
         findings += _check_row(row, chain)
         if isinstance(row["recorded_at"], int):
             if row["recorded_at"] < recorded_at:
-                findings.append(Finding("time-order", row_position, "recorded earlier than the previous event"))
+                findings.append(
+                    Finding("time-order", row_position, "this event was recorded earlier than the previous one")
+                )
             recorded_at = row["recorded_at"]
         position, chain = max(row_position, 0), row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
         if row_position < 1:

@@ -119,7 +119,7 @@ def check_seats(participants: list[dict[str, Any]], shared_members: tuple[str, .
             raise Refused(
                 "substitute-without-leaver",
                 f"{quote(name)} replaces {quote(leaver_name)}, who did not leave this game; a leaver has the status "
-                f"{' or '.join(LEAVER_STATUSES)}",
+                f"{', '.join(LEAVER_STATUSES[:-1])} or {LEAVER_STATUSES[-1]}",
             )
         if leaver_name in replaced:
             raise Refused(

@@ -75,7 +75,7 @@ class Clocks:
         self._clocks[data["game_id"]] = clock
 
     def rename(self, player: str, new_player: str) -> None:
-        """Apply a rename. Raises `Refused` (players-met) if it would merge two players of one clock."""
+        """Apply a rename. Raises `Refused` (players-met) if an event of a clock could then be of two players."""
         valid_games = self._list_valid_games(self._people.ids(player) | self._people.ids(new_player))
         self._people.add(player, new_player)
         if (game_id := self._find_invalid_game(valid_games)) is not None:

@@ -158,7 +158,7 @@ def test_victory_point_total_must_be_exact(
 ])  # fmt: skip
 def test_wrong_total_explains_the_sum(participants: list[dict[str, Any]], members: dict[str, Any], words: str) -> None:
     """The refusal of a wrong victory point total explains the rule and states the expected and the actual sum."""
-    message = f"the victory points {words}; correct vp"
+    message = f"the victory points {words}; correct vp, victory or within_time"
     assert catch_refusal(*participants, **members) == ("victory-points-total", message)
 
 

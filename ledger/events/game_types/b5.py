@@ -129,7 +129,7 @@ def _check_victory_points_total(game: dict[str, Any]) -> None:
         raise Refused(
             "victory-points-total",
             f"the victory points add up to {total} but must be {expected} for {players} players: {', '.join(reasons)}; "
-            "correct vp",
+            "correct vp, victory or within_time",
         )
 
 
