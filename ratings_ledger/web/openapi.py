@@ -26,7 +26,8 @@ PARAMETERS = {
     "known_at": "Only events recorded up to this point: a position of the log, an instant, or a date or month, which "
     "means its end.",
     "rules": "A version, ID@VERSION, that scores all games of its ruleset.",
-    "active_since": "Only players who have played since this time: a date, which means its start, or an instant.",
+    "active_since": "Only players who have played since this time: a date, month or year, which means its start, or an "
+    "instant.",
     "about": "Only events about this game or player, or withdrawals of the event with this id.",
     "type": "Only events of this type.",
     "by": "Only events recorded by this person.",

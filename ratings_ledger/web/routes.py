@@ -112,7 +112,7 @@ ROUTES = (
     Route("league", "/leagues/{league}", build_league_page, LeagueState),
     Route("log", "/log", build_log_page, RecordedEvents, parameters=(*AXES, *FILTERS)),
     Route("part", "/log/{part}", build_part_page, RecordedEvents),
-    Route("status", "/status", build_status_page, LogState, is_table=False),
+    Route("status", "/status", build_status_page, LogState, is_table=False, parameters=()),
     Route("compare", "/compare", build_compare_page, Differences, is_table=False, parameters=("a", "b", "ladder")),
     Route(
         "compared",

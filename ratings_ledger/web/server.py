@@ -553,7 +553,8 @@ def _parse_query(raw: bytes, path: PagePath) -> tuple[tuple[str, str], ...]:
     parameters: dict[str, list[str]] = {name: [] for name in list_parameters(path)}
     for name, value in pairs:
         if name not in parameters:
-            raise _HttpError(400, f"{quote(name)} is not a parameter of this page; it takes {', '.join(parameters)}.")
+            accepted = ", ".join(parameters) or "none"
+            raise _HttpError(400, f"{quote(name)} is not a parameter of this page; it takes {accepted}.")
         if parameters[name] and name not in REPEATED:
             raise _HttpError(400, f"{name} is used twice; use it only once.")
         if value:

@@ -423,7 +423,9 @@ def test_status_page_shows_head_and_last_runs(pages: Application, url: str, rati
     assert (status["verified"]["result"], status["rebuilt"]["result"], status["behind"]) == ("done", "done", 0)
     assert "Last verified done on" in extract_text(page)
     assert url not in page.text
-    assert get(pages, "/status?as_of=2025-01-01").status == 400
+    refusal = get(pages, "/status?as_of=2025-01-01")
+    assert refusal.status == 400
+    assert "is not a parameter of this page; it takes none." in refusal.text
 
 
 @pytest.mark.slow_cases
