@@ -84,10 +84,11 @@ def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) ->
     newest = max([row.position for row in rows] + ([] if generation is None else [generation.position]), default=0)
     stale_ladders, matched_names = list[StaleLadder](), set[str]()
     for row in rows:
-        failed_name = next((name for name in failures if is_named(row.ladder, [name])), None)
-        if failed_name:
-            matched_names.add(failed_name)
-            stale_ladders.append(make_entry(row.ladder, FAILED, failures[failed_name], row.position, row.built_at))
+        # the ladder itself, its ruleset, or both failed
+        if failed_names := [name for name in failures if is_named(row.ladder, [name])]:
+            matched_names.update(failed_names)
+            message = failures[row.ladder if row.ladder in failed_names else failed_names[0]]
+            stale_ladders.append(make_entry(row.ladder, FAILED, message, row.position, row.built_at))
         elif row.position < newest:
             assert generation is not None
             why = FAILED if row.position < generation.position else NOT_REQUESTED

@@ -18,7 +18,8 @@ from rebuilds import act_before_promotion
 from ratings_ledger.cli.output.status import format_age
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.runs import record_run
+from ratings_ledger.ledger.store.runs import Run, record_run
+from ratings_ledger.projections.stored.freshness import find_stale_ladders
 
 Ratings = Callable[..., Any]
 ALL, THREE_TO_FOUR = "elo-chess/all", "elo-chess/3-4"
@@ -220,6 +221,30 @@ def test_ladder_failing_in_first_rebuild_is_never_built(
     ]
     assert "stale              elo-chess: never built, its rule failed: " in ratings("status", db=db).stdout
     assert list_problems(ratings, db, "--max-behind", 1) == ["too-far-behind"]
+
+
+def test_ladder_that_failed_with_and_without_its_ruleset_is_stale_once(db: str, ratings: Ratings) -> None:
+    """A ladder that failed by itself after its whole ruleset had failed has one entry, with its own reason."""
+    assert ratings("rebuild", db=db).exit_code == 0
+    failed = [{"ladder": "elo-chess", "message": "hangs"}, {"ladder": ALL, "message": "overflows"}]
+    run = Run(
+        run=1,
+        kind="rebuild",
+        started_at=0,
+        finished_at=1,
+        result="failed",
+        message=None,
+        position=1,
+        run_by="mira",
+        process="",
+        details={"generation": 1, "asked": [], "failed": failed},
+    )
+    with open_ledger(db).reading() as connection:
+        stale_ladders = find_stale_ladders(connection, [run], now=2)
+    assert [(stale.ladder, stale.position is None, stale.message) for stale in stale_ladders] == [
+        (THREE_TO_FOUR, False, "hangs"),
+        (ALL, False, "overflows"),
+    ]
 
 
 @pytest.mark.slow_cases
