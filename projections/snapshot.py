@@ -151,7 +151,8 @@ class Snapshot(SnapshotReader):
         if second is not None:
             return self._order_arguments(name, second)
         if "/" in name:
-            raise BadArgument(f"{quote(name)} is a ladder; name a player or a game, too", "player")
+            missing = "a player" if is_player else "a player or a game"
+            raise BadArgument(f"{quote(name)} is a ladder; name {missing}, too", "player")
         from ratings_ledger.projections.queries.candidate_ladders import (
             PLAYER_LADDERS_LISTED_MAX,
             list_candidate_ladders,
@@ -164,8 +165,8 @@ class Snapshot(SnapshotReader):
         explanations = (self.explain(ladder_name, name) for ladder_name in ladders_of_game)
         if ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
-        qualifier = f" that {quote(name)} is on"
-        return name, choose_only_ladder(candidates, qualifier, self.as_of, limit=PLAYER_LADDERS_LISTED_MAX)
+        qualifier, limit = f" that {quote(name)} is on", PLAYER_LADDERS_LISTED_MAX
+        return name, choose_only_ladder(candidates, qualifier, self.as_of, problems=survey.problems, limit=limit)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
@@ -306,8 +307,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.forecast import predict_game
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            return predict_game(query.ladders, ladder, sides, home=home, numbers=numbers, times=query.times)
+            return predict_game(query.ladders, query.ladder, sides, home=home, numbers=numbers, times=query.times)
 
     @retry_on_damaged_cache
     def predict_pairs(self, ladder: str, pairs: Collection[tuple[str, str]]) -> tuple[Prediction, ...]:

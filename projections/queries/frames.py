@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ANSWER_COLUMNS = ("ladder", "player")
 # precision and scale of the decimal column beside an exact text
 DECIMAL_FORMAT = 38, 6
-INT_LIMIT = 2**63  # the smallest absolute value that a column of integers cannot hold
+INT_LIMIT = 2**63  # a column with an integer of at least this absolute value becomes text
 
 
 class Column(NamedTuple):

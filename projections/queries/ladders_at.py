@@ -181,7 +181,7 @@ class Ladders:
         return self._streams[ruleset_id]
 
     def stream(self, ladder: str) -> Stream:
-        """Return the stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        """Return the stream of one ladder, empty for an empty ladder. Raises `UnknownLadder`, `RulesetUnusable`."""
         if (scoped := self.for_ladder(ladder)) is not self:
             return scoped.stream(ladder)
         versions = self.versions(ladder)

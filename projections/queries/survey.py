@@ -240,6 +240,11 @@ class Survey:
             for _, stream in sorted(ladders.streams(ruleset_id).items()):
                 yield ladders, stream
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return why rulesets do not run here, and why the ladders that were read so far cannot be replayed."""
+        return (*(ruleset.reason for ruleset in self.facts.unusable.values()), *dict.fromkeys(self.failures))
+
     @contextmanager
     def collect_failure(self) -> Iterator[None]:
         """Record a failed replay in `failures` and continue after the `with` block."""

@@ -150,8 +150,9 @@ def test_unusable_ladder_is_not_called_empty(
     """If the only ladder with games has no usable ruleset, the message says why, and does not ask for results."""
     db = copy_ledger_file(make_one_ladder)
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
-    result = ratings("standings", db=db)
-    assert (result.exit_code, "no usable ladder has a game; catan-elo@" in result.stderr) == (2, True), result.stderr
+    for command in (("standings",), ("history", "anna"), ("explain", "g-1")):
+        result = ratings(*command, db=db)
+        assert (result.exit_code, "no usable ladder has a game; catan-elo@" in result.stderr) == (2, True), result
 
 
 def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
