@@ -88,9 +88,9 @@ def rebuild(
         work_at: Provides the work at a position; by default, this machine does it.
 
     Raises:
-        AlreadyRunning: Another rebuild is running.
+        AlreadyRunning: Another rebuild, a rollback or an upgrade is running.
         HistoryMissing: A history was requested for some ladders, but the other ladders have none.
-        LockLost: Another rebuild took over the lock.
+        LockLost: Another rebuild took over the lock, or rows of the new generation were changed or deleted.
         StoreUnavailable: The store cannot be written to.
         UnknownLadder: A requested name is neither a ladder nor a ruleset.
         WorkerLost: A process that did part of the work ended unexpectedly.

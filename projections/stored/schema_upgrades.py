@@ -46,7 +46,7 @@ class LedgerUpgrade(Result):
 def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
     """Upgrade a ledger to the newest schema if the ledger needs it and the user may change its tables.
 
-    Raises `AlreadyRunning` while a rebuild is running, `NotALedger`, `StoreUnavailable`.
+    Raises `AlreadyRunning` while a rebuild, a rollback or another upgrade is running, `NotALedger`, `StoreUnavailable`.
     """
     from ratings_ledger.ledger.store.upgrading import plan_upgrade, recreate_views, upgrade  # loads alembic
 

@@ -57,7 +57,7 @@ def verify_all(
         work_at: Provides the work of replaying the stored standings at a position; by default, this machine does it.
         since: A head that was verified before; only data recorded or computed after it is checked.
         only_new: Whether to use the last verified head as `since`. Unless the last verification succeeded, everything
-            is checked instead, and the log must contain that head.
+            is checked instead, and the log must contain that head. `expected` and `since` are then ignored.
 
     Raises:
         StoreUnavailable: The store could not be read.
