@@ -369,7 +369,7 @@ class Snapshot(SnapshotReader):
         """Return the changes of a player's points since the last published list or, without one, since their start.
 
         Args:
-            last: how many of the latest games and adjustments get a line each, by default all; one sums earlier ones.
+            last: how many of the latest games and adjustments get a line each, by default all; a line sums the others.
 
         Returns:
             The statement, or None on a ladder without running points, where points are not a sum of changes.
@@ -466,7 +466,7 @@ class Snapshot(SnapshotReader):
             return load_publications(log.connection, log.position, log.times)
 
     def list_beside(self, ladder: str, position: int | None = None) -> PublishedListDiff:
-        """Compare a published list with the same list as known now.
+        """Compare a published list with the same list as known at `known_at`.
 
         Args:
             position: the position of the publication; by default, of the list for `as_of`, or else of the latest.

@@ -27,6 +27,9 @@ def print_ladders(ladders: AllLadders) -> None:
     if not ladders.rows and ladders.requested_as_of is not None and ladders.at.as_of is not None:
         render.note(f"No ladder has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
         return
+    if not ladders.rows and (ladders.unusable or ladders.failed):
+        render.note("No usable ladder has a game.")  # the reasons are printed, too
+        return
     if not ladders.rows:
         reason = describe_no_games(ladders.unscored)
         render.note(render.plain(reason[0].upper() + reason[1:]))

@@ -117,7 +117,7 @@ def _compare_on_ladder(
 ) -> Iterator[HypotheticalResult]:
     """Yield each participant's actual and hypothetical change on a ladder. Raises `RuleFailure`."""
     ruleset_id = ladder.partition("/")[0]
-    if ruleset_id not in survey.usable:
+    if ruleset_id not in survey.usable_ids:
         return
     ladders = survey.ladders(ruleset_id)
     # the points before the game do not depend on its result

@@ -59,7 +59,7 @@ def _is_counted(ladders: Ladders, ladder: str, row: int) -> bool:
 def list_ladders_of_player(survey: Survey, player: str) -> list[str]:
     """Return the ladders that a player is on."""
     ladder_names = list[str]()
-    for ladders, stream in survey.streams(survey.usable):
+    for ladders, stream in survey.streams(survey.usable_ids):
         with survey.collect_failure():
             names = stream.names
             if stream.ranking.sums_lists:
@@ -78,7 +78,7 @@ def sort_by_games(rows: Iterable[LadderRow], names: Sequence[str]) -> list[Ladde
 def _sort_by_last_game(survey: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
     """Return the rows of a player's ladders with the player's own games, the ladder of the latest game first."""
     # a ladder of clubs has separate facts
-    streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in survey.streams(survey.usable)}
+    streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in survey.streams(survey.usable_ids)}
     own_rows = [_count_own_games(*streams[row.ladder], row, player) for row in rows]
     return sorted(
         own_rows, key=lambda row: (row.last_game is None, -(row.last_game.timestamp() if row.last_game else 0))
@@ -119,7 +119,7 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
     rows = load_all_ladders(survey).rows
     ladders_of_game = None if is_player else list_ladders_counting_game(survey, name)
     is_player_or_club = survey.facts.knows(name) or any(
-        ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable)
+        ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable_ids)
     )
     is_known = ladders_of_game is not None or is_player_or_club
     if len(rows) < 2 or not (is_known or is_player):

@@ -60,7 +60,7 @@ class StateChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedParticipant(Result):
-    """The effect of a game on a player, term by term. `why_not` is the reason if it does not count for the player.
+    """The effect of a game on a player, term by term. `why_not` is the reason if the ruleset leaves the player out.
 
     If the rule keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the
     rule considers them unreliable after the game.
@@ -97,8 +97,8 @@ class GameExplanation(Answer):
     On a ladder with rating periods, the explanation covers the game's whole `period`: a player's points before and
     after, and their change, are for all games of the period. A term that belongs to a game names it; the terms of this
     game come first. `assumed` has, by key, the assumptions that determined a number: values for which the ruleset's
-    source is silent. `sets` has the recorded sets of the game, with the better side first. `running` tells whether the
-    ladder ranks running points.
+    source is silent. `sets` has the recorded sets of the game, with the better side first. `remark` is the rule's
+    remark on the game. `running` tells whether the ladder ranks running points.
     """
 
     game_id: str

@@ -281,7 +281,7 @@ def _award_stars(ratio: Fraction | None, started_count: int) -> tuple[int | None
 def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
     """Return the payments of all lists, or only of the lists that a player is on."""
     payments = GoldPayments(by_player=defaultdict(list), failed=[])
-    paying_rulesets = [name for name in survey.usable if survey.facts.rulesets[name][0].ranking.pays_gold]
+    paying_rulesets = [name for name in survey.usable_ids if survey.facts.rulesets[name][0].ranking.pays_gold]
     for ladders, stream in survey.streams(paying_rulesets):
         if player is not None and player not in stream.names:
             continue

@@ -40,7 +40,7 @@ ENDS_MAX = 60
 # each counter sums 2**BLOCK_BITS counters of the row before
 BLOCK_BITS = 6
 BLOCK_MASK = (1 << BLOCK_BITS) - 1
-Unit = Literal["day", "month", "year"]
+Interval = Literal["day", "month", "year"]
 Counts = list[list[int]]
 
 
@@ -190,33 +190,36 @@ def _find_month_end(year: int, month: int, zone: str) -> int:
     return month_start(year + month // 12, month % 12 + 1, zone) - 1
 
 
-END_OF: dict[Unit, Callable[[date, str], int]] = {
+END_OF: dict[Interval, Callable[[date, str], int]] = {
     "day": lambda day, zone: read_until(day.isoformat(), zone),
     "month": lambda day, zone: _find_month_end(day.year, day.month, zone),
     "year": lambda day, zone: _find_month_end(day.year, 12, zone),
 }
 
 
-def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) -> tuple[Unit, list[int]]:
-    """Return the unit (day, month or year) and the ends of all periods of that unit in which a ladder changed.
+def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) -> tuple[Interval, list[int]]:
+    """Return the interval (day, month or year) and the ends of all such periods in which a ladder changed.
 
-    The unit is the shortest with at most `ends_max` ends, else the year. An annual list has no games, so it gets the
-    ends of its months.
+    The interval is the shortest with at most `ends_max` ends, else the year. An annual list has no games, so it gets
+    the ends of its months.
     """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:
         year = int(split_ladder_name(stream.ladder, stream.versions[0].ruleset)["year"])
-        by_unit: dict[Unit, set[int]] = {"month": {_find_month_end(year, month, zone) for month in range(1, 13)}}
+        by_interval: dict[Interval, set[int]] = {
+            "month": {_find_month_end(year, month, zone) for month in range(1, 13)}
+        }
     else:
         instants = {
             *(facts.occurred_at[row] for row in stream.rows),
             *(adjustment.occurred_at for adjustment in stream.adjustments),
         }
         days = {local_time(instant, zone).date() for instant in instants}
-        by_unit = {unit: {end(day, zone) for day in days} for unit, end in END_OF.items()}
-    longest_unit: Unit = "year"
-    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= ends_max), longest_unit)
-    return unit, sorted(by_unit[unit] if as_of is None else {min(end, as_of) for end in by_unit[unit]})
+        by_interval = {interval: {end(day, zone) for day in days} for interval, end in END_OF.items()}
+    longest_interval: Interval = "year"
+    interval = next((key for key, ends in by_interval.items() if len(ends) <= ends_max), longest_interval)
+    ends = by_interval[interval]
+    return interval, sorted(ends if as_of is None else {min(end, as_of) for end in ends})
 
 
 def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:

@@ -210,7 +210,7 @@ class Survey:
         self.requested_as_of = as_of
 
     @property
-    def usable(self) -> list[str]:
+    def usable_ids(self) -> list[str]:
         """Return the ids of the usable rulesets."""
         return sorted(self.facts.rulesets.keys() - self.facts.unusable.keys())
 
@@ -291,7 +291,7 @@ def load_standings_by_ladder(survey: Survey, ladders: Collection[str]) -> Iterat
     for problem in survey.facts.unusable.values():
         yield ReplayFailure(None, problem.reason)
     all_names = (
-        name for ruleset_id in survey.usable for name in sorted(survey.ladders(ruleset_id).streams(ruleset_id))
+        name for ruleset_id in survey.usable_ids for name in sorted(survey.ladders(ruleset_id).streams(ruleset_id))
     )
     for name in dict.fromkeys(ladders) or all_names:
         own_ladders = survey.ladders(name)
@@ -369,7 +369,7 @@ def load_everybody(survey: Survey) -> Everybody:
 def _load_person_rows(survey: Survey) -> tuple[PersonRow, ...]:
     """Return the rows of all standings, by ladder and then by rank."""
     rows = list[PersonRow]()
-    for ladders, stream in survey.streams(survey.usable):
+    for ladders, stream in survey.streams(survey.usable_ids):
         with survey.collect_failure():
             ranking = ladders.rank_stream(stream)
             rows += [
@@ -455,7 +455,9 @@ def _is_present(survey: Survey) -> bool:
 def find_list_rulesets(survey: Survey) -> list[str]:
     """Return the ids of the rulesets that make lists of months or years."""
     return [
-        ruleset_id for ruleset_id in survey.usable if survey.facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time
+        ruleset_id
+        for ruleset_id in survey.usable_ids
+        if survey.facts.rulesets[ruleset_id][0].ruleset.partition.is_by_time
     ]
 
 
@@ -468,7 +470,7 @@ def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     """Return the streams of the lists that are due, each with its ladders, sorted by the end of the period."""
     published = {entry.ladder for entry in read_published_lists(survey.connection, survey.facts.position)}
     due = []
-    for ladders, stream in survey.streams(survey.usable):
+    for ladders, stream in survey.streams(survey.usable_ids):
         period = find_period(stream.versions[0].ruleset, stream.ladder)
         if period is not None and stream.ladder not in published and not is_running(period, now, None):
             due.append((period.end, stream.ladder, ladders, stream))
@@ -492,7 +494,7 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
     missed_months = []
     for ladder in scheduled:
         ruleset_id = parse_name(ladder).ruleset_id
-        if ruleset_id not in survey.usable:
+        if ruleset_id not in survey.usable_ids:
             continue
         ladders = survey.ladders(ruleset_id)
         for end in _find_month_ends(ladders, ladder, survey.times, now):

@@ -153,6 +153,8 @@ def test_unusable_ladder_is_not_called_empty(
     for command in (("standings",), ("history", "anna"), ("explain", "g-1")):
         result = ratings(*command, db=db)
         assert (result.exit_code, "no usable ladder has a game; catan-elo@" in result.stderr) == (2, True), result
+    reason, summary = ratings("ladders", db=db).stderr.splitlines()
+    assert ("catan-elo@" in reason, summary) == (True, "No usable ladder has a game.")
 
 
 def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
