@@ -93,7 +93,8 @@ def compile_with_rule(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Cal
             the rule's own scoring function.
 
     Returns:
-        A function that returns the loop's result, or None if numba cannot compile the loop or the rule fails.
+        A function that returns the loop's result. It returns None if the rule must be interpreted, if numba cannot
+        compile the loop, or if the rule fails.
     """
     from numba.core.errors import NumbaError  # loads numba
 

@@ -99,7 +99,8 @@ class Params(BaseModel):
 class TableParams(Params):
     """The parameters of a league table. It sums all results of a player, or only the `best_of` best ones.
 
-    To subscribe to a league, a player must have finished `active_games` games in the last `active_days` days.
+    `tie_break` ranks players with equal sums. To subscribe to a league, a player must have finished `active_games`
+    games in the last `active_days` days.
     """
 
     active_games: Annotated[int, Field(ge=0, le=1_000)] = 0
@@ -250,7 +251,7 @@ class Rule(NamedTuple):
     refuse_params: (params, players_max) -> the problem with the parameters for games of up to `players_max` players,
              or None
     check:   (n, columns, params) -> the reason why a game of n counted players cannot be scored, or None. `check` is
-             None if the rule can score every game of two or more players
+             None if the rule can score every game of `counted_min` or more players
     score:   (n, points, columns, constants, table, change) -> the points minted. `points` are the points before the
              game, in units. `score` overwrites the first n entries of `change`. Participants are sorted by id. The
              minted points minus the sum of the changes are burned; this difference must not be negative. `score` may
@@ -263,9 +264,9 @@ class Rule(NamedTuple):
              gets (i's points, j's points, constants, table)
     remark:  (n, names, columns, params) -> a remark on the game as a whole, such as who won it. None: no remarks
 
-    A rule of contract 2 declares its `state`. It has `start` and either `score` or `score_period`; the other functions
-    are optional. Functions that loops call get `constants` (from `prepare`) instead of `params`, so that the functions
-    can be compiled.
+    A rule of contract 2 declares its `state`. It has `start`, and `score` or `score_period` or both; the other
+    functions are optional. Functions that loops call get `constants` (from `prepare`) instead of `params`, so that the
+    functions can be compiled.
 
     state:      the columns of every player's state. The trial balance sums column 0; without `rank_by`, the ladder
                 ranks by column 0
@@ -519,7 +520,7 @@ class Weighing(NamedTuple):
 def explain_results(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, after: Any, weighing: Weighing
 ) -> list[tuple[int, Term]]:
-    """Return (row, term) for every result of player p in a period, and (-1, term) for rounding.
+    """Return (row, term) for every result of player p in a period, and (-1, term) for rounding, if any.
 
     The rule must have three columns, and the first must be `place`: rows 2 and 5 are then the places of the player and
     of the opponent. The other parameters are the same as for `explain_period`.

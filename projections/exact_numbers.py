@@ -42,7 +42,8 @@ class ExactNumber(Fraction):
     def __format__(self, spec: str) -> str:
         """Format the number like a float; without a type and a precision, format it as a fraction.
 
-        Raises `ValueError` for a specification that floats do not support.
+        Raises `ValueError` for a specification that floats do not support, for one with `#` or `n`, and for more than
+        10,000 decimals.
         """
         if not spec:
             return str(self)

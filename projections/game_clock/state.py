@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.game_clocks import ClockTimers
 
 
 class ClockLine(NamedTuple):
-    """A line of a player's clock: the instant, what happened, and the change and new value of the main timer."""
+    """A line of a player's clock: the instant, what happened, the main timer's change and new value, and a detail."""
 
     at: int
     what: str
@@ -37,7 +37,7 @@ class PlayerClock:
     auxiliary_ms: int = 0
     ran_ms: int = 0
     ran_since: int = 0
-    silent_ms: int = 0
+    silent_ms: int = 0  # since the last sign of life, without pauses
     played_ms: int = 0  # without pauses
     removed_at: int | None = None
     left_at: int | None = None

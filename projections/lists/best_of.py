@@ -50,7 +50,7 @@ class PartTotal(NamedTuple):
 
 
 class Total(NamedTuple):
-    """A player's total: the parts of the season, and the adjustments."""
+    """A player's total: the parts of the season, and in `adjusted` the start points and adjustments."""
 
     parts: list[PartTotal]
     adjusted: int

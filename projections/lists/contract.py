@@ -81,7 +81,7 @@ class RankingInput(NamedTuple):
     """The input from which a list ranks the players.
 
     names:    the players
-    points:   their points in units of 1/scale: running points, or the sum over their games
+    points:   their points in units of 1/scale, after all games and adjustments, including the start
     games:    the number of counted games of each player
     offsets:  the participants of game g are at offsets[g] up to offsets[g + 1] in `players` and `changes`
     players:  for each participant, an index into `names`

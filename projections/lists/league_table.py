@@ -27,7 +27,7 @@ def rank(inputs: RankingInput) -> list[RankedRow]:
 
 
 def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
-    """Explain the sum of the games that count and of adjustments, the tie-break, and a lack of games for a rank."""
+    """Explain the sum (with start points and adjustments), the tie-break, and a lack of games for a rank."""
     player = inputs.names.index(name)
     games, best = inputs.games[player], inputs.params.best_of
     description = f"of the best {best} of {games} games" if find_left_out(inputs, player) else "of all games"
@@ -37,7 +37,7 @@ def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
         ExplainedLine(
             "sum",
             total,
-            f"{description}, with adjustments" if adjusted else description,
+            f"{description}, with start points and adjustments" if adjusted else description,
             ("best_of",) if games > 1 else (),
         ),
         *_explain_tie(inputs, name),
@@ -67,7 +67,7 @@ def find_left_out(inputs: RankingInput, player: int) -> set[int]:
 
 
 def _sum_points(inputs: RankingInput) -> Sequence[int]:
-    """Return the points of every player; with `best_of` = N, the sum of the player's N best games and adjustments."""
+    """Return the points of every player; with `best_of` = N, without the games that are not among the N best."""
     if inputs.params.best_of == "all":
         return inputs.points
     changes: list[list[int]] = [[] for _ in inputs.names]

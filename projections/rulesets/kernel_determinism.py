@@ -389,7 +389,7 @@ class _FunctionChecker:
             wrong = node.right if left == FLOAT else node.left
             return self._report(
                 node,
-                f"divides with / where {ast.unparse(wrong)} may not be a double; "
+                f"divides with / where {ast.unparse(wrong)} might not be a double; "
                 "divide whole numbers with //, or make a double with real(units, scale)",
             )
         if left == right == INT or (UNKNOWN in (left, right) and FLOAT not in (left, right)):
@@ -410,7 +410,7 @@ class _FunctionChecker:
             return left + right
         if {left, right} <= {INT, FLOAT_COMPARISON} and isinstance(node.op, ast.BitAnd | ast.BitOr | ast.Add):
             return FLOAT_COMPARISON
-        return self._report(node, f"does arithmetic on a value that may not be a number: {ast.unparse(node)}")
+        return self._report(node, f"does arithmetic on a value that might not be a number: {ast.unparse(node)}")
 
     def _infer_integer_operation(self, node: ast.BinOp, type_: Type) -> Type:
         """Return the type of an operation on whole numbers. An exponent must be a literal, which is not negative."""
@@ -449,7 +449,7 @@ class _FunctionChecker:
             return self._report(node, f"calls {name} of numpy, whose results differ between machines")
         if function in (math.sqrt, math.floor):
             if types != [FLOAT]:
-                self._report(node, f"calls {name} on a value that may not be a double")
+                self._report(node, f"calls {name} on a value that might not be a double")
             return FLOAT if function is math.sqrt else INT
         if module == "math":
             hint = "; use exp, ln, power and root of the contract"

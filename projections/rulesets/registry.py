@@ -160,7 +160,7 @@ def find_malformed_members(rule: Rule) -> Iterator[str]:
         if getattr(rule, member):
             yield f"has {member}, which belongs to rules with state; name the columns of its state"
     if rule.chance is not None and count_arguments(rule.chance) not in (POINTS_ARGUMENTS, PLAYERS_ARGUMENTS):
-        yield "has a chance that takes neither (points, others, constants, table) nor (i, j, points, columns, ...)"
+        yield "has a chance that takes neither (points, opponent_points, constants, table) nor (i, j, ..., table)"
 
 
 def _find_malformed_state(rule: Rule) -> Iterator[str]:
@@ -173,7 +173,8 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
         yield f"has {len(state)} state columns; at most {STATE_COLUMNS_MAX} are possible"
     for column in state:
         if not isinstance(column.name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", column.name, re.ASCII):
-            yield f"has a state column {column.name!r}; a name of small letters, digits and _ is needed"
+            problem = f"has a state column {column.name!r}"
+            yield f"{problem}; a name of at most 32 lowercase letters, digits and _, a letter first, is needed"
         elif not isinstance(column.scale, int) or not 1 <= column.scale <= UNITS_MAX:
             yield f"has the scale {column.scale!r} for {column.name}; a whole number from 1 to {UNITS_MAX:,} is needed"
         elif not isinstance(column.decimals, int) or not 0 <= column.decimals <= DECIMALS_MAX:

@@ -21,7 +21,7 @@ class ShippedRuleset(NamedTuple):
 
     texts, versions: the files and the versions, in the order in which they are published
     rule, description, source, games: of the newest version; the description is the first line of its file
-    on_request: whether `init` publishes it only on request
+    on_request: whether it is published only on request
     takes_game, takes_zone: whether its files leave the game or the time zone open
     makes_ladders: whether `init --system` offers it, because for any game it makes the same ladders as Elo
     """
@@ -106,7 +106,9 @@ def find_shipped(name: str) -> ShippedRuleset:
     known = shipped_rulesets()
     if name not in known:
         hint = did_you_mean(name, known)
-        message = f"no shipped ruleset is called {quote(name)}; to list them: ratings rules list --shipped{hint}"
+        message = (
+            f"no shipped ruleset is called {quote(name)}; to list the shipped ones: ratings rules list --shipped{hint}"
+        )
         raise BadArgument(message, "ruleset_id")
     return known[name]
 

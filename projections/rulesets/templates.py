@@ -56,14 +56,18 @@ def build_template(rule: Rule, game: str, time_zone: str) -> str:
         _format_line("id", f"house-{game}", "the first part of its ladders' names"),
         _format_line("version", "1", "a change of a published ruleset is a new version"),
         _format_line("rule", rule.id, "its parameters: docs/rules.md"),
-        _format_line("effective_from", date(1900, 1, 1), "scores games from this day on; without it only with --rules"),
+        _format_line(
+            "effective_from",
+            date(1900, 1, 1),
+            "scores games from this day on; if left out, only --rules uses this version",
+        ),
         _format_line("time_zone", time_zone, "of its days, months and years"),
         _format_optional("freeze", {}, "league-start", "a league keeps the version in force when it began"),
         _format_optional("source", {}, "the members' meeting of May 2025", "where it comes from"),
         "",
         "[scope]",
         _format_line("game", [game], "the names of the games that it scores"),
-        _format_line("kind", scope_kinds, f"of {', '.join(GAME_TYPES)}", commented_out=scope_kinds == ["placing"]),
+        _format_line("kind", scope_kinds, f"any of {', '.join(GAME_TYPES)}", commented_out=scope_kinds == ["placing"]),
         _format_optional("players_min", scope, 2, "seats"),
         _format_optional("players_max", scope, 6, "seats; no limit without it"),
         *_format_exclusions(scope),
@@ -105,7 +109,7 @@ def _format_partition(partition: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the table `partition`."""
     parts = "group, city, league, season, month, year, players"
     assert Partition.model_fields.keys() == {"by", "bands"}
-    yield _format_optional("by", partition, ["players"], f"of {parts}; one ladder without it")
+    yield _format_optional("by", partition, ["players"], f"any of {parts}; if left out, one ladder")
     yield _format_optional("bands", partition, ["all", "2", "3-4"], "numbers of players")
 
 

@@ -36,6 +36,7 @@ from ratings_ledger.projections.contract import (
 )
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists import LISTS, RankingList
+from ratings_ledger.projections.lists.best_of import PLACE_TIE_BREAKS
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import find_rule, rule_names
 from ratings_ledger.projections.rulesets.rule_errors import (
@@ -260,7 +261,7 @@ def is_nested_too_deeply(data: dict[str, Any]) -> bool:
 
 
 def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return the ruleset in a TOML text, or all problems of the text."""
+    """Return the ruleset in a TOML text, or the problems of the text."""
     data, problems = parse_toml(text)
     if data is None:
         return None, problems
@@ -269,7 +270,7 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return the ruleset in some data if a registered rule can run it, or all problems of the data."""
+    """Return the ruleset in some data if a registered rule can run it, or the problems of the data."""
     if is_nested_too_deeply(data):
         return None, [NESTED_TOO_DEEPLY]
     if problems := [RulesetProblem(key, INEXACT_MESSAGE) for key in _find_inexact_keys(data)]:
@@ -292,7 +293,7 @@ def _describe_missing_rule(ruleset: Ruleset) -> RulesetProblem:
 
 # long, because it lists all checks of a ruleset in the order of their messages
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
-    """Bind a ruleset to its rule. Return the version with checked parameters, or all problems."""
+    """Bind a ruleset to its rule. Return the version with checked parameters, or the problems."""
     try:
         bound_rule = find_rule(ruleset.rule)
     except ValueError as error:
@@ -321,7 +322,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
             if find_kinds(bound_rule) and kind in GAME_TYPES and kind not in find_kinds(bound_rule)
         ),
         *(
-            RulesetProblem("partition.bands", f"the band {band} ends before it begins")
+            RulesetProblem("partition.bands", f"the band {band} ends before it begins; write the smaller number first")
             for band in ruleset.partition.bands
             if parse_band(band)[0] > parse_band(band)[1]
         ),
@@ -343,7 +344,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         problems.append(
             RulesetProblem(
                 "partition.by",
-                "an annual list needs a partition by year, and sums the monthly lists of another ruleset",
+                "an annual list needs a partition by year and not by month; its parameter `of` must name another "
+                "ruleset, whose monthly lists it sums",
             )
         )
     if ruleset.freeze == "league-start" and "league" not in by:
@@ -386,7 +388,8 @@ def _find_rule_problems(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
         )
     elif LISTS[rule.ranking].reads_places(params) and "place" not in rule.columns:
         yield RulesetProblem(
-            "params.tie_breaks", f"these tie-breaks need the column place, which {rule.id} does not read"
+            "params.tie_breaks",
+            f"{joined(PLACE_TIE_BREAKS)} need the column place, which {rule.id} does not read; leave them out",
         )
     common = _common_columns(rule)
     known = {*common, *(name for columns in COLUMNS_OF.values() for name in columns)}
@@ -452,7 +455,7 @@ def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProb
 
 
 def _prepare_constants(rule: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
-    """Prepare a rule's constants for up to `players_max` players, or return the problem with the parameters."""
+    """Prepare a rule's constants for up to `players_max` players, or return the problem that prevents it."""
     function: Any = rule.refuse_params
     try:
         with redirect_output(rule):
@@ -503,10 +506,15 @@ def find_sequel_problem(new: Version, old: Version) -> RulesetProblem | None:
             parts = [*before.by, *before.bands] if member == "partition" else before
             what = ", ".join(map(str, parts)) if isinstance(parts, list) else parts
             return RulesetProblem(
-                member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset must have the same"
+                member,
+                f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset must have the same {member}",
             )
     if new.rule.ranking != old.rule.ranking:
-        return RulesetProblem("rule", f"{new.rule.id} makes a different kind of list from {old.ruleset.name}")
+        return RulesetProblem(
+            "rule",
+            f"{new.rule.id} does not make the same kind of list as {old.ruleset.name}; "
+            "all versions of a ruleset must make the same kind of list",
+        )
     if new.rule.scale != old.rule.scale:
         return RulesetProblem(
             "rule",
@@ -655,7 +663,7 @@ def _describe_requirement(problem: ErrorDetails) -> str:
 
 
 def _suggest_key(key: str, table: str, model: type[BaseModel]) -> str:
-    """Suggest a similar key for an unknown one, or name the rules that have it."""
+    """Suggest a similar key for an unknown one, else name the rules that have it, else list all keys."""
     name = key.rpartition(".")[2]
     if key != f"{table}.{name}".lstrip("."):
         return ""

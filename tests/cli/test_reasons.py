@@ -89,7 +89,7 @@ def test_explain_marks_games_not_among_best(ratings: Ratings, create_filled_ledg
         (None, "-1", None),
     ]
     assert [(term["amount"], term["detail"]) for term in explanation["terms"]] == [
-        ("7", "of the best 2 of 3 games, with adjustments"),
+        ("7", "of the best 2 of 3 games, with start points and adjustments"),
     ]
 
 

@@ -154,7 +154,8 @@ WRONG = {
                            "--game and --zone work only with --shipped ID"),
     "a nearby name": (["rules", "publish", "--shipped", "diplomcy"], "did you mean diplomacy?"),
     "nothing of the name": (["rules", "show", "--shipped", "whist"],
-                            "no shipped ruleset is called 'whist'; to list them: ratings rules list --shipped"),
+                            "no shipped ruleset is called 'whist'; to list the shipped ones: "
+                            "ratings rules list --shipped"),
     "no such version": (["rules", "show", "--shipped", "b5-league@3"],
                         "b5-league has no version '3'; its versions are 1, 2"),
     "a time for the program": (["rules", "list", "--shipped", "--known-at", "1"], "leave out one"),

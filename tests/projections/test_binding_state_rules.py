@@ -40,7 +40,7 @@ def test_rule_with_state_is_accepted(rule: Rule) -> None:
         ({"state": [RATING]}, "has the state [State("),
         ({"state": ("rating",)}, "has the state ('rating',); a tuple such as (State('rating', 1_000_000), "),
         ({"state": tuple(State(f"c{n}", SCALE) for n in range(7))}, "has 7 state columns; at most 6 are possible"),
-        ({"state": (State("Rating", SCALE), DEVIATION)}, "has a state column 'Rating'; a name of small"),
+        ({"state": (State("Rating", SCALE), DEVIATION)}, "has a state column 'Rating'; a name of at most"),
         ({"state": (RATING, State("k", 0))}, "has the scale 0 for k; a whole number from 1 to 10,000,0"),
         ({"state": (RATING, State("k", SCALE, 17))}, "shows 17 decimals of k; a number from 0 to 16 is needed"),
         ({"state": (RATING, State("k", SCALE, low=2, high=1))}, "has the range 2 to 1 for k; whole numbers, the lower"),

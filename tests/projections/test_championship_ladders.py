@@ -143,4 +143,6 @@ def test_tie_breaks_by_place_need_a_rule_that_reads_places(monkeypatch):
 
     (problem,) = find_ruleset_problems(CUP)
     assert problem.key == "params.tie_breaks"
-    assert problem.message == "these tie-breaks need the column place, which placement-points/2 does not read"
+    assert problem.message == (
+        "places, first and last game need the column place, which placement-points/2 does not read; leave them out"
+    )

@@ -84,11 +84,11 @@ def test_built_in_kernels_are_accepted(name: str) -> None:
 REJECTED_BODIES: dict[str, tuple[str, str]] = {
     "division of whole numbers": (
         "x = n\ny = x / 2.0",
-        "divides with / where x may not be a double; divide whole",
+        "divides with / where x might not be a double; divide whole",
     ),
-    "division by a whole number": ("x = real(n, 1)\ny = x / 2", "divides with / where 2 may not be a double"),
-    "division of state": ("x = 1.0\ny = before[0][n - 1] / x", "divides with / where before[0][n - 1] may not"),
-    "division in place": ("x = n\nx /= 2.0", "divides with / where x may not be a double"),
+    "division by a whole number": ("x = real(n, 1)\ny = x / 2", "divides with / where 2 might not be a double"),
+    "division of state": ("x = 1.0\ny = before[0][n - 1] / x", "divides with / where before[0][n - 1] might not"),
+    "division in place": ("x = n\nx /= 2.0", "divides with / where x might not be a double"),
     "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; use the contract's power(base, exponent)"),
     "power of a whole number": ("x = 2.0\ny = x ** 2", "uses ** on doubles: x ** 2"),
     "power that may be a fraction": (
@@ -204,7 +204,7 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
     "members of a number": ("x = 1.0\nfor y in n: pass", "loops over n, whose members are not known"),
     "a helper that divides": (
         "x = 1\ny = half(n)\n\n\ndef half(n):\n    return n / 2",
-        "divides with / where n may not",
+        "divides with / where n might not",
     ),
     "a helper that calls itself": (
         "x = 1\ny = again(n)\n\n\ndef again(n):\n    return again(n)",
@@ -324,7 +324,7 @@ def test_unreadable_functions_are_rejected(tmp_path: Path) -> None:
 def test_lambda_is_checked_like_a_function() -> None:
     """The types of a lambda's arguments are known, and its body is checked."""
     rule = load_built_in_rule("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
-    assert "<lambda> divides with / where state[1] may not be a double" in str(find_inexact_place(rule))
+    assert "<lambda> divides with / where state[1] might not be a double" in str(find_inexact_place(rule))
     assert find_inexact_place(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
 
 

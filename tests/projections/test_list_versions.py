@@ -324,7 +324,7 @@ def test_version_changing_list_kind_is_rejected(ratings, fill_ledger, change):
 
     rejected = json.loads(result.stdout)["rejected"]
     assert (result.exit_code, [problem["code"] for problem in rejected]) == (1, ["partition-changed"])
-    assert "different kind of list" in rejected[0]["message"]
+    assert "does not make the same kind of list" in rejected[0]["message"]
 
 
 def test_versions_of_a_ruleset_may_use_different_rules(ratings, fill_ledger):

@@ -75,7 +75,7 @@ def test_adjustment_counts_beside_best_games():
 
     assert list_table(params, *LEAGUE, adjusted={"cleo": 4}) == [(1, "cleo", 7), (2, "anna", 6), (2, "ben", 6)]
     assert explain("table", results, "cleo") == [
-        ("sum", 7, "of the best 1 of 4 games, with adjustments"),
+        ("sum", 7, "of the best 1 of 4 games, with start points and adjustments"),
     ]
 
 
