@@ -232,8 +232,9 @@ def resolve_since(connection: Connection, since: str | None) -> int:
 
 def _describe_end_of_log(end: int, text: str, day: str) -> str:
     """Return the message for a position after the end of the log; if the number looks like a year, suggest `day`."""
-    hint = f"; for a year, name a day, such as {day}" if len(text) == 4 and text[0] in "12" else ""
-    return f"the log ends at position {end}, before {text:.20}{hint}"
+    is_like_year = len(text) == 4 and text[0] in "12"
+    remedy = f"for a year, name a day, such as {day}" if is_like_year else "name an earlier position"
+    return f"the log ends at position {end}, before {text:.20}; {remedy}"
 
 
 def parse_since(since: str, time_zone: str, alternatives: str = "", argument: str = "since") -> int:

@@ -190,7 +190,8 @@ def load_person(survey: Survey, player: str) -> Person:
     # look up the id itself first, because a club may have the former id of a player
     player = player if player in rows else facts.current(player)
     if player not in rows:
-        raise Unknown("player-unknown", f"{quote(player)} is not on any ladder{did_you_mean(player, rows)}")
+        hint = did_you_mean(player, rows) or "; see: ratings games"
+        raise Unknown("player-unknown", f"{quote(player)} is not on any ladder{hint}")
     player_numbers = _find_player_numbers(facts, player)
     games = list_rows_of(facts, player_numbers)
     position = last_positions_of_people(survey.connection, survey.undated, games).get(player)

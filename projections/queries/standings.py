@@ -41,6 +41,7 @@ class Standing(Result):
     rank:        the player's rank, None for a player who is not qualified
     points:      the player's exact points
     games:       the number of the player's counted games
+    qualified:   whether the player has enough games for a rank, and the list does not exclude the player from the ranks
     gold:        the player's pieces of gold, on a list that pays gold
     places:      the places that an annual list adds up
     state:       the player's numbers as decimals, aged to the day of the standings, if the rule keeps several
@@ -63,7 +64,7 @@ class Standing(Result):
     def rating(self) -> str | None:
         """Return the rating as text, with its deviation, and with a question mark while the rating is provisional.
 
-        It is None if the rule keeps only points.
+        It is None if the row has no `state`.
 
         >>> Standing(1, "anna", Fraction(1638), 9, True, state={"rating": "1638", "deviation": "110"},
         ...     state_exact={}, provisional=True).rating
