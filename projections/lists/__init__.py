@@ -22,7 +22,7 @@ class RankingList(NamedTuple):
     running: whether the list ranks running points, after all games, instead of the changes by single games
     adjustable: whether adjustments can add points
     sums_lists: whether the list has no games of its own, but sums the places on the lists of `params.of`
-    pays_gold: whether ranks of a closed list are paid
+    pays_gold: whether a closed list pays gold for its first places
     reads_places: params -> whether the list needs `RankingInput.places`; if so, the rule must read the column `place`
     by_points: params -> whether players with enough games are ranked only by the input's `points` or `rank_values`
     version_note: a sentence that says which of several consecutive ruleset versions ranks the list

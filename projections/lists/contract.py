@@ -12,7 +12,7 @@ class RankedRow(NamedTuple):
     """A row of a list: the rank (None: not qualified), and the points in units of 1/(scale * divisor).
 
     `gold` is set on lists that pay gold, and `places` on annual lists. Under rules with state, `state` has the state
-    columns after the player's last game, in units of 1/scale.
+    columns after all games and adjustments, each in units of its own scale.
     """
 
     rank: int | None
@@ -85,7 +85,7 @@ class RankingInput(NamedTuple):
     games:    the number of counted games of each player
     offsets:  the participants of game g are at offsets[g] up to offsets[g + 1] in `players` and `changes`
     players:  for each participant, an index into `names`
-    changes:  for each participant, the change of points, in units of 1/scale
+    changes:  for each participant, the change of points, in units of 1/scale; empty for running points
     scale:    the number of units per point
     params:   the parameters of the version that ranks the list
     months:   for an annual list, the rows by player of each month that has a list for the same city and group

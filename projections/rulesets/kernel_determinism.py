@@ -145,7 +145,7 @@ class _FunctionChecker:
         """Return the type of the result. Problems are collected in a final pass, after the types stop changing."""
         arguments = self._node.args
         if arguments.kwarg or arguments.kwonlyargs:
-            return self._report(self._node, "takes keyword arguments", always=True)
+            return self._report(self._node, "takes arguments only by keyword; take them by position", always=True)
         parameter_names, argument_types = _list_parameter_names(arguments), [*types]
         if arguments.vararg:
             argument_types[len(parameter_names) - 1 :] = [tuple(argument_types[len(parameter_names) - 1 :])]
@@ -440,7 +440,9 @@ class _FunctionChecker:
 
     def _infer_call(self, node: ast.Call) -> Type:
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            return self._report(node, f"calls with keyword arguments, or with *: {ast.unparse(node)}")
+            return self._report(
+                node, f"passes arguments by keyword or with *: {ast.unparse(node)}; pass each one by position"
+            )
         (function, module), name = self._find_function(node.func), ast.unparse(node.func)
         types = [self._infer(argument) for argument in node.args]
         if function is None:

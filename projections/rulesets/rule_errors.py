@@ -123,7 +123,7 @@ def read_integer(value: Any, function_name: str) -> int:
 
 
 def read_state(rule: Rule, values: Any, function_name: str) -> StateValues:
-    """Return a player's state from a function of the rule: a number within bounds for every column.
+    """Return a player's state from a function of the rule: a number within bounds for every state column.
 
     Raises `ContractError` for any other value.
     """

@@ -181,7 +181,7 @@ class Version(NamedTuple):
 
     @property
     def start_state(self) -> StateValues:
-        """Return the state of a new player: a number for each of the rule's columns, the points first."""
+        """Return the state of a new player: a number for each of the rule's state columns, the points first."""
         return self.own_start or (self.params.start * self.rule.scale,)
 
     @property
@@ -230,7 +230,9 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     for number, line_text in enumerate(text.splitlines(), 1):
         # Dotted keys nest tables, and parsing takes quadratic time in the number of dots.
         if max(map(line_text.count, ".[{")) > NESTED_MAX:
-            return None, [RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
+            return None, [
+                RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets; shorten it", number)
+            ]
     if len(text) > CHARACTERS_MAX:
         return None, [
             RulesetProblem("", f"the text has {len(text):,} characters; a ruleset has at most {CHARACTERS_MAX:,}")
@@ -339,8 +341,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     if scope.players_max is not None and scope.players_max < scope.players_min:
         message = f"must be at least players_min, {scope.players_min}, not {scope.players_max}"
         problems.append(RulesetProblem("scope.players_max", message))
-    by_year = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
-    if (kind := LISTS.get(bound_rule.ranking)) and kind.sums_lists and not by_year:
+    can_sum_lists = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
+    if (kind := LISTS.get(bound_rule.ranking)) and kind.sums_lists and not can_sum_lists:
         problems.append(
             RulesetProblem(
                 "partition.by",

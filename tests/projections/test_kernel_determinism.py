@@ -192,7 +192,7 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
     "another wrong argument": ("x = 1.0\ny = real(x, 1)", "calls real with a double, x; a whole number is needed"),
     "a double in fixed point": ("x = 1.0\ny = fixed_exp(x, 10)", "calls fixed_exp with a double, x; a whole number is"),
     "a function given as a value": ("x = 1\ny = exp", "reads exp, which is not a numeric constant"),
-    "arguments by name": ("x = 1\ny = real(x, scale=1)", "calls with keyword arguments, or with *: real(x, scale=1)"),
+    "arguments by name": ("x = 1\ny = real(x, scale=1)", "passes arguments by keyword or with *: real(x, scale=1)"),
     "a name without a value": ("x = 1\ny = z\nz = 2.0\ndel z", "uses a statement that kernels do not allow: del z"),
     "an attempt": ("x = 1\ntry:\n    x = 2\nfinally:\n    x = 3", "uses a statement that kernels do not allow: try:"),
     "a function within": ("x = 1\ndef f():\n    return 1", "uses a statement that kernels do not allow: def f():"),
@@ -216,7 +216,7 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
     ),
     "a helper of arguments by name": (
         "x = 1\ny = some()\n\n\ndef some(*, n=1):\n    return 0",
-        "takes keyword arguments",
+        "takes arguments only by keyword",
     ),
 }
 # cases rejected in another line than the second one of the body
