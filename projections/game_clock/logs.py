@@ -18,7 +18,7 @@ Rulesets = Mapping[str, Sequence[Version]]
 
 
 def complete_timers(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Complete the data of a clock event for replay: `clock.started` takes the timers that it omits from a ruleset.
+    """Complete the data of a clock event for replay: add to `clock.started` the timers that it lacks, from a ruleset.
 
     The timers come from the first ruleset whose version in force at the time has timers. Without one, the defaults
     apply.
