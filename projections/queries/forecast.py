@@ -306,8 +306,8 @@ def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
     for number, side in enumerate(sides):
         if {*side} == {*home}:
             return number
-    listed = joined([quote(joined(side)) for side in sides])
-    raise BadArgument(f"home {quote(joined(home))} is not one of the sides; pass one of {listed}", "home")
+    listed = " or ".join(quote(joined(side)) for side in sides)
+    raise BadArgument(f"home {quote(joined(home))} is not one of the sides; pass {listed}", "home")
 
 
 def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:

@@ -172,8 +172,9 @@ class TimelineEntry(Result):
 class GameTimeline(Answer):
     """A game's current state, its events (`story`), and the explanation of its effect on each of its `ladders`.
 
-    `data` is the game as recorded or last corrected, with its players' current ids. `last` is the last event that the
-    answer depends on.
+    `data` is the game as recorded or last corrected, with its players' current ids unless two of them have become one
+    person. `last` is the last event that the answer depends on. `failed` has the reason for each ladder that cannot be
+    replayed.
     """
 
     game_id: str
