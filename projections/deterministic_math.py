@@ -109,7 +109,7 @@ def power(base: float, exponent: float) -> float:
 def root(value: float) -> float:
     """Return the square root, correctly rounded. Raises `ValueError` below zero."""
     if not value >= 0.0:
-        raise ValueError("the square root of a negative number")
+        raise ValueError("the square root needs a number of at least 0")
     return sqrt(value)
 
 
@@ -117,7 +117,7 @@ FIXED_SCALE_MAX = 10**12
 # the largest factor that `_multiply_wide` takes
 _FACTOR_MAX = (1 << 61) - 1
 _ONE = 1 << 60
-_PART, _PART_MASK = 30, (1 << 30) - 1
+_PART_BITS, _PART_MASK = 30, (1 << 30) - 1
 # ln 2 in units of 2^-90, in three parts of 30 bits, and in units of 2^-60
 _LN2_PARTS = (744261117, 1025308570, 791121614)
 _LN2 = 799144290325165979
@@ -148,7 +148,7 @@ def fixed_sqrt(value: int, scale: int) -> int:
     """
     _check_scale(scale)
     if value < 0:
-        raise ValueError("the square root of a negative number")
+        raise ValueError("the square root needs a number of at least 0")
     if value > _FACTOR_MAX:
         raise OverflowError("a number is too large for exact arithmetic")
     high, low = _multiply_wide(value, scale)
@@ -204,7 +204,7 @@ def fixed_ln(value: int, scale: int) -> int:
     """
     _check_scale(scale)
     if value <= 0:
-        raise ValueError("the logarithm of a number that is not positive")
+        raise ValueError("the logarithm needs a positive number")
     if value >= WHOLE_MAX:
         raise OverflowError("a number is too large for exact arithmetic")
     doublings, fraction = _split_ln(value)
@@ -269,9 +269,9 @@ def _multiply_and_divide(value: int, factor: int, divisor: int) -> int:
 def _ln_of_two_to(doublings: int) -> tuple[int, int]:
     """Return doublings * ln 2, rounded down, as (whole part, fraction in units of 2^-60)."""
     third = doublings * _LN2_PARTS[2]
-    second = doublings * _LN2_PARTS[1] + (third >> _PART)
-    first = doublings * _LN2_PARTS[0] + (second >> _PART)
-    return first >> _PART, ((first & _PART_MASK) << _PART) | (second & _PART_MASK)
+    second = doublings * _LN2_PARTS[1] + (third >> _PART_BITS)
+    first = doublings * _LN2_PARTS[0] + (second >> _PART_BITS)
+    return first >> _PART_BITS, ((first & _PART_MASK) << _PART_BITS) | (second & _PART_MASK)
 
 
 def _split_ln(value: int) -> tuple[int, int]:

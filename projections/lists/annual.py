@@ -63,7 +63,7 @@ def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     exceeds_missing = any(entry.place > inputs.params.missing for entry in best)
     lines = [
         *(
-            ExplainedLine(month or "missing", ExactNumber(place), "place" if month else "no place that month")
+            ExplainedLine(month or "missing", ExactNumber(place), "place" if month else "a month without a place")
             for place, month in best
         ),
         ExplainedLine(

@@ -199,7 +199,7 @@ def explain(
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: EgfParams, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return two terms for each game of player p, and one for the rounding of their sum."""
+    """Return two terms for each game of player p, and one for the rounding of their sum unless it is 0."""
     terms: list[tuple[int, Term]] = []
     for row in range(offsets[p], offsets[p + 1]):
         rival = rows[OPPONENT][row]

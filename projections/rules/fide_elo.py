@@ -374,7 +374,7 @@ def explain_period(
     params: FideEloParams,
     after: Columns,
 ) -> list[tuple[int, Term]]:
-    """Return a term for every game of player p, then one for rounding to whole points, and one for a lost rating."""
+    """Return a term for every game of player p, then one for rounding to whole points and for a lost rating, if any."""
     constants, own = prepare(params), before[RATING][p]
     games = count_rated_games(p, before, offsets, rows, constants)
     full = period_factor(p, before, offsets, rows, constants) if games else 0

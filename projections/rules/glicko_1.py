@@ -176,7 +176,7 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: Glicko1Params, after: Any
 ) -> list[list[Term]]:
-    """Return, for each player, a term per opponent and one for rounding."""
+    """Return, for each player, a term per opponent, and one for rounding unless it is 0."""
     offsets, rows = results_of_game(n, columns)
     return [[term for _, term in explain_period(p, names, before, offsets, rows, params, after)] for p in range(n)]
 
@@ -184,7 +184,7 @@ def explain(
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, params: Glicko1Params, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return a term for every result of player p in a period, by its row, and one for rounding."""
+    """Return a term for every result of player p in a period, by its row, and one for rounding unless it is 0."""
     weighing = Weighing(
         SCALE,
         compare,

@@ -148,7 +148,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PairwiseEloParams, change: Numbers
 ) -> list[list[Term]]:
-    """Return for every player a term per opponent, in the order of the update, and one for rounding in total."""
+    """Return for every player a term per opponent, in the order of the update; with rounding in total, one more."""
     place, seats = columns[0], columns[1]
     k, k_denominator, is_divided, scale, rounding, sequential, inverse = prepare(params)
     divisor = k_denominator * (seats[0] - 1 if is_divided else 1)

@@ -189,7 +189,7 @@ def explain(
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: TenhouParams, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return two terms for each game of player p, and one for the rounding of their sum."""
+    """Return two terms for each game of player p, and one for the rounding of their sum unless it is 0."""
     constants, row, terms, own = prepare(params), offsets[p], [], real(clamp_rating(before[0][p]), SCALE)
     while row < offsets[p + 1]:
         first, m = row, multiplier(rows[OWN + GAMES_BEFORE][offsets[p]], constants)

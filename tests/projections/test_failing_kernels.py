@@ -101,7 +101,7 @@ KERNELS: dict[str, tuple[Callable[..., int], str]] = {
     "whole_zero": (divide_integers_by_zero, "ZeroDivisionError: "),
     "logarithm": (take_logarithm, "ValueError: the logarithm needs a positive number below 1e300"),
     "exponent": (take_exponent, "OverflowError: the result is not a number, or too large"),
-    "square_root": (take_square_root, "ValueError: the square root of a negative number"),
+    "square_root": (take_square_root, "ValueError: the square root needs a number of at least 0"),
     "too_large": (score_inexact, "OverflowError: a number is too large for exact arithmetic"),
     "out_of_bounds": (score_out_of_bounds, "score set k to 20,000,000,000,000,000 units, which is out of bounds"),
     "past_the_end": (score_past_the_end, "IndexError: "),

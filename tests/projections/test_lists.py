@@ -281,7 +281,7 @@ def test_year_explains_counted_months():
         ("2010-01", None, "place 9, not among the best"),
     ]
     assert explain_year(results, "ben") == [
-        *[("missing", 150, "no place that month")] * 3,
+        *[("missing", 150, "a month without a place")] * 3,
         ("2010-02", 200, "place"),
         ("sum", 650, "of the best 4 places"),
         ("no rank", None, "a free account"),
