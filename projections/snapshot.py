@@ -768,9 +768,8 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.last_events import find_last_event
 
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            player_ids = set(map(query.current, players))
-            return {player: find_last_event(query.connection, query.ladders, ladder, player) for player in player_ids}
+            find = partial(find_last_event, query.connection, query.ladders, query.ladder)
+            return {player: find(player) for player in set(map(query.current, players))}
 
     @retry_on_damaged_cache
     def last_event_of_game(self, game_id: str) -> LastEvent:
