@@ -145,7 +145,7 @@ class Cache:
     # -- reading
 
     def _read_column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
-        """Return the first `items` numbers of a column; when read, they must be from limits[0] to below limits[1].
+        """Return the first `items` numbers of a column; each is checked when read: limits[0] <= number < limits[1].
 
         Raises `ValueError` if the column is shorter.
         """
@@ -328,7 +328,7 @@ class Cache:
         del self.segments[index:]
         new_name = f"{self.position}-{suffix}"
         about = {"name": new_name, "ledger": self.ledger, "after": self._digest_dictionaries()}
-        about["numbered"] = dictionary_digest  # the next segment has this digest under "after"
+        about["numbered"] = dictionary_digest  # the next segment has this digest, which is no position, under "after"
         custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - COLUMN_CODES.keys())}
         column_parts = {name: (code, columns[name]) for name, code in (COLUMN_CODES | custom).items()}
         try:
@@ -486,13 +486,13 @@ def _make_index_error(facts: Facts) -> Exception:
 
 def check_changes(facts: Facts) -> None:
     """Raise `ValueError` if a change of a game has an index out of range."""
-    slot_count, replaced_games = len(facts.player), [change for change in facts.changes if change.start != NONE]
+    slot_count, corrections = len(facts.player), [change for change in facts.changes if change.start != NONE]
     if not (
         arrays.is_within(array("q", [change.row for change in facts.changes]), 0, len(facts.first_position))
-        and arrays.is_within(array("q", [change.start for change in replaced_games]), 0, slot_count + 1)
-        and arrays.is_within(array("q", [change.size for change in replaced_games]), 0, PLAYERS_MAX + 1)
-        and arrays.is_within(array("q", [change.start + change.size for change in replaced_games]), 0, slot_count + 1)
-        and arrays.is_within(array("q", [change.cell for change in replaced_games]), 0, len(facts.cells))
+        and arrays.is_within(array("q", [change.start for change in corrections]), 0, slot_count + 1)
+        and arrays.is_within(array("q", [change.size for change in corrections]), 0, PLAYERS_MAX + 1)
+        and arrays.is_within(array("q", [change.start + change.size for change in corrections]), 0, slot_count + 1)
+        and arrays.is_within(array("q", [change.cell for change in corrections]), 0, len(facts.cells))
     ):
         raise ValueError("a change of a game has an index out of range")
 

@@ -363,7 +363,7 @@ def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
 def explain_no_version(ruleset_id: str, first_day: str | None) -> str:
     """Return the reason why games before the first version of a ruleset do not count.
 
-    `first_day` is the day from which the first version applies; None if no version ever applies. The reason does not
+    `first_day` is the day from which the first version applies, or None if no version ever applies. The reason does not
     include the day of the game, because notes count the games with equal reasons.
     """
     if first_day is None:

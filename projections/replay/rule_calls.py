@@ -116,7 +116,8 @@ def check_balance(n: int, minted: int, changes: array[int]) -> list[int]:
         raise ContractError(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
     if minted < 0 or minted < sum(change_list):
         raise ContractError(
-            f"the books do not balance: score minted {minted}, but the changes sum to {sum(change_list)}"
+            f"the books do not balance: score minted {minted}, and the changes sum to {sum(change_list)}; "
+            "it must mint at least 0 and at least this sum"
         )
     return change_list
 
@@ -297,7 +298,8 @@ def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, 
     gained = sum(states[0]) - sum(before[0])
     if minted < 0 or minted < gained:
         raise ContractError(
-            f"the books do not balance: {function_name} minted {minted}, but the changes sum to {gained}"
+            f"the books do not balance: {function_name} minted {minted}, and the changes sum to {gained}; "
+            "it must mint at least 0 and at least this sum"
         )
     return states
 
@@ -320,7 +322,7 @@ def explain_period(
 ) -> list[tuple[int, Term]]:
     """Return the terms that explain a player's change of column 0 in a period, as pairs (result, term).
 
-    The result is an index into each row of `results.rows`, or -1 for a term about the whole period.
+    The result is an index into each column of `results.rows`, or -1 for a term about the whole period.
 
     Raises `RuleFailure` if the rule fails or the terms do not sum to the change.
     """
@@ -342,8 +344,9 @@ def explain_period(
                     "a term must be a Term with members of its declared types"
                 )
             if index != -1 and index not in player_rows:
+                allowed = f"from {player_rows[0]} to {player_rows[-1]}, or -1" if player_rows else "-1"
                 raise ContractError(
-                    f"explain_period returned a term for row {describe_value(index)}, which is not the player's result"
+                    f"explain_period returned a term for row {describe_value(index)}; the row must be {allowed}"
                 )
         if (total := sum(term.amount for _, term in terms)) != change:
             raise ContractError(f"explain_period returned terms that sum to {total}, but the change is {change}")

@@ -418,24 +418,24 @@ def _build_game_streams(
     batch = LadderBatch(ladder_games, participants_max, player_numbers, columns, versions) if is_batched else None
     streams_by_values: dict[tuple[str, ...], Stream] = {}
     replay_problem = find_replay_problem(versions)
-    for ladder, values in enumerate(ladder_games.ladders):
-        first_game, end_game = ladder_games.ladder_from[ladder], ladder_games.ladder_from[ladder + 1]
-        first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
-        first_person, end_person = player_numbers.persons_from[ladder], player_numbers.persons_from[ladder + 1]
+    for index, values in enumerate(ladder_games.ladders):
+        first_game, end_game = ladder_games.ladder_from[index], ladder_games.ladder_from[index + 1]
+        first_slot, end_slot = ladder_games.slot_from[index], ladder_games.slot_from[index + 1]
+        first_person, end_person = player_numbers.persons_from[index], player_numbers.persons_from[index + 1]
         persons = list(player_numbers.persons[first_person:end_person])
         stream = Stream(
             ladder="/".join([ruleset.id, *values]),
             rule=versions[0].rule,
             versions=list(versions),
             names=[facts.players[person] for person in persons],
-            offsets=ladder_games.offset[first_game + ladder : end_game + ladder + 1],
+            offsets=ladder_games.offset[first_game + index : end_game + index + 1],
             players=player_numbers.number[first_slot:end_slot],
             columns=[memoryview(column)[first_slot:end_slot] for column in columns],
             version_indices=ladder_games.version[first_game:end_game],
             rows=ladder_games.row[first_game:end_game],
             persons=persons,
             batch=batch,
-            index=ladder,
+            index=index,
         )
         if ruleset.period != "game":
             stream = close_periods(facts, stream, cutoff)

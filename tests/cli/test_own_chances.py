@@ -244,7 +244,8 @@ def test_unbalanced_books_are_not_explained(ratings: Ratings, published_db: str)
         result = ratings("explain", "d-0", "own", db=published_db)
     assert (result.exit_code, result.stdout) == (1, "")
     assert (
-        "the books do not balance: score minted 1, but the changes sum to 2 (test_own_chances.py, line" in result.stderr
+        "the books do not balance: score minted 1, and the changes sum to 2; it must mint at least 0 and at least "
+        "this sum (test_own_chances.py, line" in result.stderr
     )
 
 

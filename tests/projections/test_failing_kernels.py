@@ -105,7 +105,7 @@ KERNELS: dict[str, tuple[Callable[..., int], str]] = {
     "too_large": (score_inexact, "OverflowError: a number is too large for exact arithmetic"),
     "out_of_bounds": (score_out_of_bounds, "score set k to 20,000,000,000,000,000 units, which is out of bounds"),
     "past_the_end": (score_past_the_end, "IndexError: "),
-    "unbalanced": (score_unbalanced, "the books do not balance: score minted 0, but the changes sum to 1"),
+    "unbalanced": (score_unbalanced, "the books do not balance: score minted 0, and the changes sum to 1"),
 }
 
 

@@ -167,8 +167,16 @@ def add_row(n, before, columns, constants, table, after):
     [
         (score_with_index_error, "IndexError: list index out of range (test_state_rule_calls.py, line "),
         (score_infinity, "OverflowError: the result is not a number, or too large (test_state_rule_calls.py, line "),
-        (mint(4), "the books do not balance: score minted 4, but the changes sum to 5 (test_state_rule_calls.py"),
-        (mint(-1), "the books do not balance: score minted -1, but the changes sum to 5 (test_state_rule_calls.py"),
+        (
+            mint(4),
+            "the books do not balance: score minted 4, and the changes sum to 5; it must mint at least 0 and at "
+            "least this sum (test_state_rule_calls.py",
+        ),
+        (
+            mint(-1),
+            "the books do not balance: score minted -1, and the changes sum to 5; it must mint at least 0 and at "
+            "least this sum (test_state_rule_calls.py",
+        ),
         (mint(UNITS_MAX + 1), "the points grow out of bounds: score minted more than "),
         (fill(1, UNITS_MAX + 1), "score set k to 10,000,000,000,000,001 units, which is out of bounds"),
         (fill(1, 2**63), "OverflowError: "),
@@ -218,7 +226,7 @@ def test_wrong_explanation_is_a_failure(db: str, monkeypatch: pytest.MonkeyPatch
     [
         (None, "explain_period returned nothing; it must return a list of (row, Term) pairs"),
         ([(0, "x")], "explain_period returned 'x'; a term must be a Term"),
-        ([(2, Term("x", 1, ""))], "explain_period returned a term for row 2, which is not the player's result"),
+        ([(2, Term("x", 1, ""))], "explain_period returned a term for row 2; the row must be from 0 to 1, or -1"),
         ([(-1, Term("x", 1, ""))], "explain_period returned terms that sum to 1, but the change is "),
     ],
 )
