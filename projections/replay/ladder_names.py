@@ -24,7 +24,7 @@ class LadderName(NamedTuple):
 
 
 def parse_name(name: str) -> LadderName:
-    """Split the name of a ladder into the ruleset's id and the partition values. The ruleset may not exist."""
+    """Split the name of a ladder into the ruleset's id and the partition values. The ruleset need not exist."""
     ruleset_id, *values = name.split("/")
     return LadderName(ruleset_id, tuple(values))
 

@@ -572,7 +572,7 @@ def make_version_entry(
 class PeriodCutoff(NamedTuple):
     """The condition for a rating period to count as closed: it ends at the instant `until` or earlier.
 
-    Without `until`, a period is closed if it ends before the last event was recorded. With `close_now`, the
+    Without `until`, a period is closed if it ends when the last event was recorded, or earlier. With `close_now`, the
     periods of all games played up to `until` count as closed, too.
     """
 
