@@ -158,15 +158,23 @@ class Snapshot(SnapshotReader):
             list_candidate_ladders,
             pick_common_ladder,
         )
-        from ratings_ledger.projections.queries.survey import choose_only_ladder
+        from ratings_ledger.projections.queries.survey import choose_only_ladder, load_all_ladders
 
         with self.survey() as survey:
             candidates, ladders_of_game = list_candidate_ladders(survey, name, is_player)
+            unscored = () if candidates else load_all_ladders(survey).unscored
         explanations = (self.explain(ladder_name, name) for ladder_name in ladders_of_game)
         if ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
-        qualifier, limit = f" that {quote(name)} is on", PLAYER_LADDERS_LISTED_MAX
-        return name, choose_only_ladder(candidates, qualifier, self.as_of, problems=survey.problems, limit=limit)
+        ladder = choose_only_ladder(
+            candidates,
+            f" that {quote(name)} is on",
+            self.as_of,
+            unscored=unscored,
+            problems=survey.problems,
+            limit=PLAYER_LADDERS_LISTED_MAX,
+        )
+        return name, ladder
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.

@@ -751,7 +751,8 @@ def example() -> Ledger:
 
     It contains 91 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game
     and an adjustment, a Babylon 5 season (b5-league), a running league of Cartagena (youplay-league), and a published
-    list, all recorded by mira. The content is the same each time, except for the times of recording.
+    list, all recorded by mira. The games and standings are the same each time; the ledger's id and the times of
+    recording and publishing are not.
     """
     from ratings_ledger.example_club import create_example  # imported late, because few programs need it
 
@@ -765,7 +766,7 @@ def upgrade(name: str | os.PathLike[str]) -> Ledger:
         name: A path or a URL, as for `open`.
 
     Raises:
-        AlreadyRunning: A rebuild is running.
+        AlreadyRunning: A rebuild, a rollback or another upgrade is running.
         BadArgument: The name is neither text nor a path, or it has a forbidden character.
         NoLedger: The ledger does not exist.
         NotALedger: The URL is invalid, the file or database is not a ledger, or a newer program made it.

@@ -24,11 +24,13 @@ def print_ladders_or_lists_csv(answer: AllLadders | AllLists) -> None:
 
 def print_ladders(ladders: AllLadders) -> None:
     """Print the ladders, or why there are none."""
+    # the reasons are printed, too
+    subject = "No usable ladder" if ladders.unusable or ladders.failed else "No ladder"
     if not ladders.rows and ladders.requested_as_of is not None and ladders.at.as_of is not None:
-        render.note(f"No ladder has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
+        render.note(f"{subject} has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
         return
     if not ladders.rows and (ladders.unusable or ladders.failed):
-        render.note("No usable ladder has a game.")  # the reasons are printed, too
+        render.note(f"{subject} has a game.")
         return
     if not ladders.rows:
         reason = describe_no_games(ladders.unscored)

@@ -80,10 +80,11 @@ def choose_only_ladder(
         problems: why rulesets do not run here, and why ladders cannot be replayed.
         limit: the maximum number of ladders that the message lists.
     """
-    if not rows and as_of is not None:
-        raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
+    until = "" if as_of is None else f" played up to {as_of}"
     if not rows and problems:
-        raise BadArgument(f"no usable ladder has a game; {problems[0]}", "ladder")
+        raise BadArgument(f"no usable ladder has a game{until}; {problems[0]}", "ladder")
+    if not rows and until:
+        raise BadArgument(f"no ladder has a game{until}", "as_of")
     if not rows:
         raise BadArgument(describe_no_games(unscored), "ladder")
     if len(rows) == 1:

@@ -224,10 +224,9 @@ def roll_back(ledger: Ledger) -> Rollback:
         with lock.fenced_transaction() as connection:
             finished = _list_finished(connection)
             if len(finished) < 2:
-                available = f"only generation {finished[0].generation} is stored" if finished else "none is live"
-                raise NoEarlierGeneration(
-                    f"there is no earlier generation to go back to; {available}; for a new one, run: ratings rebuild"
-                )
+                detail = f"only generation {finished[0].generation} is stored" if finished else "no generation is live"
+                problem = f"there is no earlier generation to go back to; {detail}"
+                raise NoEarlierGeneration(f"{problem}; for a new one, run: ratings rebuild")
             given_up, previous = finished[0].generation, finished[1]
             connection.execute(update(live_generation).values(generation=previous.generation))
             _mark_unfinished(connection, [given_up])

@@ -31,7 +31,7 @@ def check_by_replay(
 ) -> list[str]:
     """Replay everything a second time, and return the names of the ladders that differ.
 
-    A ladder that failed, or is missing, only one of the two times differs, too.
+    A ladder that fails or is missing in only one of the two replays differs, too.
     The names contain `live_games` if the stored games differ.
     Log a warning for each wrong cached trace, which is deleted, and for a cache that may be wrong.
     """

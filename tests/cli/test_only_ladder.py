@@ -153,8 +153,22 @@ def test_unusable_ladder_is_not_called_empty(
     for command in (("standings",), ("history", "anna"), ("explain", "g-1")):
         result = ratings(*command, db=db)
         assert (result.exit_code, "no usable ladder has a game; catan-elo@" in result.stderr) == (2, True), result
+        early = ratings(*command, "--as-of", "2024-03-02", db=db).stderr
+        assert "no usable ladder has a game played up to 2024-03-02; catan-elo@" in early
     reason, summary = ratings("ladders", db=db).stderr.splitlines()
     assert ("catan-elo@" in reason, summary) == (True, "No usable ladder has a game.")
+    summary = ratings("ladders", "--as-of", "2024-03-02", db=db).stderr.splitlines()[-1]
+    assert summary.startswith("No usable ladder has a game played up to 2024-03-02")
+
+
+def test_player_of_unscored_games_is_told_what_scores_them(
+    copy_ledger_file: Callable[..., str], ratings: Ratings
+) -> None:
+    """If no ruleset scores the game that a player played, the message has the command that publishes one."""
+    db = copy_ledger_file(make_empty_ledger, name="unscored.db")
+    append_lines(ratings, db, build_event_line("game.recorded", **build_game_data("g-1", "anna", "ben", game="chess")))
+    for command in (("standings",), ("history", "anna"), ("explain", "g-1")):
+        assert "no ruleset scores games of chess; to rate them: " in ratings(*command, db=db).stderr
 
 
 def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:

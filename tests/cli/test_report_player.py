@@ -266,6 +266,13 @@ def test_report_of_player_absent_at_one_position(one_db: str, ratings: Ratings, 
     assert page.read_account(CHANGED)[2] == 1000
 
 
+def test_report_before_the_first_adjustment_is_refused(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A player who was given points before the first game is told when, if a report is for an earlier time."""
+    run_ok(ratings, "adjust", LADDER, HOSTILE, "5", "--at", "2025-03-01", "--reason", "x", "--by", "mira", db=one_db)
+    result = ratings("report", "player", HOSTILE, LADDER, "--as-of", "2025-02-01", "-o", tmp_path / "x.html", db=one_db)
+    assert (result.exit_code, "; their first adjustment is at 2025-03-01" in result.stderr) == (1, True), result
+
+
 IMPOSSIBLE_REPORTS: list[tuple[list[str], int, str]] = [
     (["ana", LADDER], 1, "player-unknown: 'ana' is not on any ladder; did you mean anna?"),
     (["anna", "elo-catan/5-6"], 1, "'anna' is not on elo-catan/5-6; they are on elo-catan/2, elo-catan/3-4"),
