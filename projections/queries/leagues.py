@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -255,7 +256,7 @@ def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: st
     if player not in entrants and player not in stream.names:
         is_by_league = stream.versions[0].ruleset.partition.by == ["league"]
         action = f"neither played on {ladder} nor joined its league" if is_by_league else f"not played on {ladder}"
-        raise Unknown(None, f"{quote(player)} has {action}; see: ratings standings {ladder}")
+        raise Unknown(None, f"{quote(player)} has {action}; see: ratings standings {shlex.quote(ladder)}")
     opponents = entrants - {player}
     has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
     ids = assign_league_ids(connection, ladders.facts, stream.versions) if has_ids else {}

@@ -420,8 +420,11 @@ def test_unmet_refuses_unknown_names(db: str, ratings: Ratings) -> None:
 
     stranger = "'guest' has neither played on youplay-league/L1 nor joined its league"
     assert run_unmet("L1", "guest") == (1, f"Error: {stranger}; see: ratings standings youplay-league/L1\n")
+    command = ("league", "create", "Spring Cup", "--game", "cartagena", "--players-per-game", 3, *AT)
+    assert ratings(*command, db=db).exit_code == 0
+    assert "; see: ratings standings 'youplay-league/Spring Cup'\n" in run_unmet("Spring Cup", "guest")[1]
     assert run_unmet("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
-    assert "no league is called 'l1' (there is L1); did you mean L1?" in run_unmet("l1", "a")[1]
+    assert "no league is called 'l1' (there are L1, Spring Cup); did you mean L1?" in run_unmet("l1", "a")[1]
     assert "Error: 'b5-league' is not a ladder" in run_unmet("b5-league", "a")[1]
     assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
     unscored = "no usable ruleset scores leagues of cartagena; publish one with: ratings rules publish FILE"
