@@ -148,7 +148,7 @@ def table(db: str, name: str, output_format: str) -> None:
     view = open_view(open_for_command(db))
     details = view.league(name)
     if details.ladder is None:
-        unscored = f"no ruleset scores leagues of {details.game}"
+        unscored = f"no usable ruleset scores leagues of {details.game}"
         remedy = "to list rulesets that you can publish: ratings rules list --shipped"
         raise click.ClickException("\n".join(details.failed) or f"{unscored}; {remedy}")
     emit(view.standings(details.ladder), output_format, print_standings, print_standings_csv)

@@ -377,7 +377,7 @@ def test_rolled_back_number_is_not_reused(ledger):
 
 def test_rollback_needs_generation_and_no_rebuild(ledger):
     """A rollback needs an earlier generation, and is rejected during a rebuild."""
-    with pytest.raises(NoEarlierGeneration, match="no generation is stored"):
+    with pytest.raises(NoEarlierGeneration, match="no generation is live"):
         roll_back(ledger)
     rebuild(ledger, build_ticking_clock())
     rebuild(ledger, build_ticking_clock())
