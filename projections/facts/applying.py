@@ -144,7 +144,7 @@ def _append_participants(facts: Facts, game: dict[str, Any]) -> _RowContent:
 
 
 def _list_rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the name and the numbers of each participant column that few games have."""
+    """Yield the name and the numbers of each optional column that a game needs, except `OPTIONAL_COLUMNS`."""
     participants = game["participants"]
     members = set().union(*participants)
     if "score" in members and game.get("kind", "placing") == "placing":
@@ -168,7 +168,7 @@ def _list_rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str
 
 
 def _read_score(score: int | str | None) -> tuple[int, int]:
-    """Return a score as (units, decimals); a unit is 10^-decimals.
+    """Return a score as (units, decimals); a unit is 10^-decimals. Without a score, return (`MISSING`, 0).
 
     A score that no ruleset can read is `MISSING`, with `TOO_FINE` or `TOO_LARGE` as its decimals.
     """
@@ -229,7 +229,7 @@ def reinstate_game(facts: Facts, position: int, decided_at: int, data: dict[str,
 
 
 def apply_event(facts: Facts, position: int, record: str) -> None:
-    """Apply a record; in a delta, keep a record that is not about a game, or that is invalid, in `other_records`.
+    """Apply a record. A delta keeps it in `other_records` if it is invalid or its type is not in `GAME_EVENTS`.
 
     Outside a delta, enter the reason why a record is invalid into `unread`. Only direct SQL can append such a record.
     """
@@ -324,7 +324,10 @@ def _measure_played_seconds(facts: Facts) -> dict[int, int]:
 
 
 def _set_persons(facts: Facts, renames: Sequence[Rename]) -> bool:
-    """Set the person of every player id by following chains of renames. Return whether any player is renamed."""
+    """Set the person of every player id by following chains of renames. Return whether any player is renamed.
+
+    A rename that would close a circle is ignored and entered into `facts.circular`.
+    """
     new_numbers, circular = resolve_renames((rename.player, rename.new_player) for rename in renames)
     circles = {renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular}
     facts.circular = {rename.position: reason for rename, reason in circles.items()}
@@ -338,7 +341,10 @@ def _set_persons(facts: Facts, renames: Sequence[Rename]) -> bool:
 
 
 def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]:
-    """Return the current name of every renamed club by following chains of renames."""
+    """Return the current name of every renamed club by following chains of renames.
+
+    A rename that would close a circle is ignored and entered into `facts.circular`.
+    """
     new_names, circular = resolve_renames((rename.club, rename.new_club) for rename in renames)
     facts.circular |= {renames[index].position: f"{renames[index].club!r} is renamed in a circle" for index in circular}
     current_names: dict[str, str] = {}
@@ -352,7 +358,7 @@ def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]
 
 def _withdraw_or_restore(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     if data["id"] not in facts.recorded.positions:
-        raise LookupError(f"no earlier event has the id {data['id']!r}, so it cannot be withdrawn")
+        raise LookupError(f"no earlier event with the id {data['id']!r} can be withdrawn or restored")
     target = facts.recorded.positions[data["id"]]
     root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
     facts.recorded.withdrawn ^= {root}

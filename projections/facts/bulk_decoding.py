@@ -38,7 +38,7 @@ PAGES_AHEAD, PAGES_FIRST = 8, 80  # how many pages are read ahead: usually, and 
 COLUMN_CODES = {
     "occurred_at": "q",
     "size": "q",
-    "in_cell": "i",
+    "cell_of_game": "i",
     "player": "i",
     "place": "i",
     "status": "b",
@@ -46,7 +46,7 @@ COLUMN_CODES = {
     "seconds_played": "i",
     "score": "q",
 }
-GAME_COLUMNS = ("occurred_at", "size", "in_cell")
+GAME_COLUMNS = ("occurred_at", "size", "cell_of_game")
 
 ApplyRecord = Callable[[Facts, int, str], None]
 
@@ -56,7 +56,7 @@ class ScannedPage(NamedTuple):
 
     text:         the records, one per line
     after:        the position before the first record
-    line_starts:  the bounds of the lines
+    line_starts:  the start of each line, and the end of the last one
     is_plain:     by record, whether it is a plain game
     columns:      by name; the columns of players and cells hold codes, which continue from page to page
     game_id_spans: by plain game, the begin and end of its id in `text`
@@ -122,7 +122,7 @@ def _grow(column: Any, length_min: int) -> Any:
 
 
 class Scanner:
-    """A scanner of consecutive pages. Names, labels and cells are numbered across pages."""
+    """A scanner of pages in log order. Names, labels and cells are numbered across its pages."""
 
     def __init__(self) -> None:
         self.names, self.labels = _Texts(), _Texts()
@@ -173,7 +173,7 @@ class Scanner:
                 score_keys,
                 columns["occurred_at"],
                 columns["size"],
-                columns["in_cell"],
+                columns["cell_of_game"],
                 game_id_spans,
                 columns["player"],
                 columns["place"],
@@ -197,13 +197,13 @@ class Scanner:
             slot_count, names.count, labels.count, self.cell_count, game_count, records_read, _ = counts.tolist()
         self.label_texts.extend(labels.list_texts(counts_before[1]))
         new_names, new_cells = names.list_texts(counts_before[0]), self._list_cells(counts_before[2])
-        unchecked_ids = game_id_spans[:game_count][
-            is_plain[is_plain != 0] == record_scanner.PLAIN_IF_ID_IS_VALID
+        unchecked_id_spans = game_id_spans[:game_count][
+            is_plain[is_plain != 0] == record_scanner.PLAIN_IF_GAME_ID_IS_VALID
         ].tolist()
         has_valid_names = (
             are_canonical(PlayerId, new_names)
             and all(_is_valid_cell(cell) for cell in new_cells)
-            and are_canonical(GameId, [_decode_text(text[begin:end]) for begin, end in unchecked_ids])
+            and are_canonical(GameId, [_decode_text(text[begin:end]) for begin, end in unchecked_id_spans])
         )
         return ScannedPage(
             text=text,
@@ -354,10 +354,12 @@ def _join_words() -> tuple[Any, Any]:
 
 
 def _decode_text(text: bytes) -> str:
+    """Decode a text, or a page of texts, one per line. Raises `StoreDamaged` if it is not UTF-8."""
     try:
         return text.decode()
-    except UnicodeDecodeError:
-        raise StoreDamaged(f"a record is not UTF-8: {text[:60]!r}; run: ratings verify") from None
+    except UnicodeDecodeError as error:
+        begin = text.rfind(b"\n", 0, error.start) + 1
+        raise StoreDamaged(f"a record is not UTF-8: {text[begin : begin + 60]!r}; run: ratings verify") from None
 
 
 def decode_page(facts: Facts, page: ScannedPage, apply_record: ApplyRecord, numbers: FactNumbers) -> None:
@@ -379,7 +381,7 @@ def decode_page(facts: Facts, page: ScannedPage, apply_record: ApplyRecord, numb
             position = page.after + 1 + first + max(page.game_of_name[name_index] - game, 0)
             facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
             name_index += 1
-        cells_needed = int(page.columns["in_cell"][games].max()) + 1
+        cells_needed = int(page.columns["cell_of_game"][games].max()) + 1
         while first_cell + cell_index < cells_needed:
             numbers.cells.append(_number_cell(facts, page.cells[cell_index]))
             cell_index += 1
@@ -404,14 +406,14 @@ def _append_games(
     for name in optional:
         facts.extend_optional(name, len(facts.player), ())
     players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
-    in_cell = page.columns["in_cell"][games]
+    cell_codes = page.columns["cell_of_game"][games]
     for column, values in (
         (facts.first_position, positions),
         (facts.live_position, positions),
         (facts.occurred_at, page.columns["occurred_at"][games]),
         (facts.start, starts),
         (facts.count, sizes),
-        (facts.cell, cells[in_cell]),
+        (facts.cell, cells[cell_codes]),
         (facts.kind_start, np.zeros(len(positions))),
         (facts.player, players[page.columns["player"][slots]]),
         (facts.place, page.columns["place"][slots]),

@@ -86,7 +86,7 @@ CHANGE_CODES = {
     "cell": "i",
     "kind_start": "q",
 }
-# columns of JSON, one value per line; "others" has the records that are not about games, or are invalid
+# columns of JSON, one value per line; "others" has invalid records, and those of types outside `GAME_EVENTS`
 TEXT_COLUMNS = ("players", "texts", "cells", "others")
 COLUMN_CODES = {
     **ROW_CODES,
@@ -106,7 +106,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cache:
-    """The open cache of a ledger: its longest run of consecutive valid segments from the first event on."""
+    """The open cache of a ledger: consecutive valid segments from the first event on."""
 
     def __init__(self, root: Path, ledger: str) -> None:
         self.root, self.folder = root, root / "columns"
@@ -328,7 +328,8 @@ class Cache:
         del self.segments[index:]
         new_name = f"{self.position}-{suffix}"
         about = {"name": new_name, "ledger": self.ledger, "after": self._digest_dictionaries()}
-        about["numbered"] = dictionary_digest  # the next segment has this digest, which is no position, under "after"
+        # the next segment has this digest as its "after"; AFTER in the name of a file is a position
+        about["numbered"] = dictionary_digest
         custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - COLUMN_CODES.keys())}
         column_parts = {name: (code, columns[name]) for name, code in (COLUMN_CODES | custom).items()}
         try:
@@ -376,7 +377,7 @@ def refuse_shared_cache(connection: Connection) -> None:
 
 
 def find_cache(connection: Connection, head_position: int, locked: bool = False) -> Cache | None:
-    """Return the part of a ledger's cache that matches the log; None if it has no cache, or a file cannot be read.
+    """Return the part of a ledger's cache that matches the log; None if it can have none, or a file cannot be read.
 
     Args:
         head_position: the last position of the log
@@ -452,7 +453,7 @@ def _try_lock(lock_file: IO[bytes]) -> bool:
 
 
 def check_columns(facts: Facts) -> None:
-    """Raise `DamagedFile` if a number in the columns is not a valid index.
+    """Raise `DamagedFile` if a column is damaged, or a number in it is not a valid index.
 
     Later changes are checked by `check_changes`. Columns are checked piece by piece, without copying them.
     """
@@ -507,7 +508,7 @@ def check_texts(facts: Facts) -> None:
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
             raise ValueError("a cell refers to a text that does not exist, or has an impossible number of seats")
         if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
-            raise ValueError("a cell has an unknown game type")
+            raise ValueError("a cell has no game, or an unknown game type")
 
 
 def _find_ends(start: Column, count: Column) -> Column:

@@ -2,9 +2,9 @@
 
     COLUMN ... FOOTER LENGTH CRC MAGIC
 
-The footer is JSON: a description of the columns, and the type, shape, offset and checksums of each. A file is written
-under a temporary name and then linked to its final name, so it is never incomplete. An object store may hold the same
-bytes. Before use, a file's owner, its length, the checksums and the range of the numbers are checked.
+The footer is JSON: a description of the file, its byte order, and the type, shape, offset and checksums of each column.
+A file is written under a temporary name and then linked to its final name, so it is never incomplete. An object store
+may hold the same bytes. Before use, a file's owner, its length, the checksums and the range of the numbers are checked.
 
 In a cache folder, file names have the form SUBJECT-POSITION-DIGESTS-FORMAT. Any file of a cache may be deleted at any
 time.
@@ -244,7 +244,10 @@ def open_file(path: Path) -> ColumnFile | None:
 
 
 def write_file(path: Path, content: Iterable[Bytes]) -> None:
-    """Write a file unless it exists. Raises `OSError`, and `DamagedFile` if `content` comes from damaged files."""
+    """Write a file unless it exists. Raises `OSError`.
+
+    Raises `DamagedFile` or `UnreadableFile` if `content` comes from such files.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_own_folder(path.parent):
         raise PermissionError(errno.EPERM, "not a folder of this account", str(path.parent))
@@ -254,12 +257,12 @@ def write_file(path: Path, content: Iterable[Bytes]) -> None:
             file.write(data)
 
 
-def list_files(folder: Path, own_format: str = "", prefix: str = "*") -> Iterator[tuple[int, Path]]:
+def list_files(folder: Path, suffix: str = "", prefix: str = "*") -> Iterator[tuple[int, Path]]:
     """Yield (position, path) for the files of columns in a folder.
 
-    The names must end with `own_format` and begin with `prefix`, a glob pattern.
+    The names must end with `suffix` and begin with `prefix`, a glob pattern.
     """
-    for path in folder.glob(f"{prefix}-*-*{own_format}") if is_own_folder(folder) else ():
+    for path in folder.glob(f"{prefix}-*-*{suffix}") if is_own_folder(folder) else ():
         position = path.name.split("-")[1]
         if position.isdecimal() and len(position) < POSITION_DIGITS_LIMIT:
             yield int(position), path

@@ -2,7 +2,7 @@
 
 Games are rows of parallel arrays. The participants of all games are in further arrays: those of a game are `count`
 entries from `start` on. A corrected game keeps its row and gets new participants. Texts (players, games, groups ...)
-are interned and stored as numbers, -1 for none. `projections.facts.applying` fills in the columns.
+are interned and stored as numbers, -1 for none. `projections.facts.applying` and `bulk_decoding` fill in the columns.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class UnusableVersion(NamedTuple):
 
 @dataclass
 class RecordedFacts:
-    """The facts of all events other than games, including withdrawn ones."""
+    """The facts of all events, even withdrawn ones, except those that record or revise games (`GAME_EVENTS`)."""
 
     adjustments: list[Adjustment] = field(default_factory=list)
     seeds: list[Seed] = field(default_factory=list)
@@ -139,7 +139,7 @@ class RecordedFacts:
     leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks, by game_id: (position, instant, type, data)
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # the positions of all events other than games, by id
+    # the positions of all events except `GAME_EVENTS`, by id
     positions: dict[str, int] = field(default_factory=dict)
     # by position of each `event.voided`, the position of the event that it withdraws or restores in the end
     roots: dict[int, int] = field(default_factory=dict)
@@ -167,12 +167,12 @@ OPTIONAL = {
     "team": OptionalColumn("i", NONE),
     "club": OptionalColumn("i", NONE),  # the number of the club's text
     "home": OptionalColumn("b", 0),
-    "score": OptionalColumn("q", MISSING),  # of a placed game, in units of 10^-score_decimals
+    "score": OptionalColumn("q", MISSING),  # in a game of kind `placing`, in units of 10^-score_decimals
     "score_decimals": OptionalColumn("b", 0),
 }
 # values of `score_decimals` for a score that no ruleset can read: it has too many decimals, or it is too large
 TOO_FINE, TOO_LARGE = 127, 126
-# reads scores in whole points, and custom numbers as recorded
+# reads whole scores in points (scores with decimals as 0), and custom numbers as recorded
 RECORDED_READING = Reading(())
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
@@ -209,7 +209,7 @@ def _create_small_column() -> array[int]:
 
 @dataclass
 class Facts:
-    """All live facts up to `position`; `chain_hash` identifies the exact history from which they were decoded."""
+    """The facts up to `position`; `chain_hash` identifies the exact history from which they were decoded."""
 
     position: int
     chain_hash: bytes
@@ -222,7 +222,7 @@ class Facts:
     count: Column = field(default_factory=_create_small_column)
     cell: Column = field(default_factory=_create_small_column)
     kind_start: Column = field(default_factory=_create_column)
-    voided: set[int] = field(default_factory=set)
+    voided: set[int] = field(default_factory=set)  # the rows of voided games
 
     # one entry per participant
     player: Column = field(default_factory=_create_small_column)
@@ -238,7 +238,7 @@ class Facts:
         default_factory=lambda: {name: _create_column() for columns in COLUMNS_OF.values() for name in columns}
     )
 
-    # the ids of players as recorded; `person` has, by id, the number of the person's current id
+    # `players[number]` is an id as recorded; `person[number]` is the number of the person's current id
     players: list[str] = field(default_factory=list)
     players_at: Column = field(default_factory=_create_column)  # the position at which each id was first named
     person: array[int] = field(default_factory=_create_small_column)
@@ -248,10 +248,10 @@ class Facts:
     text_numbers: dict[str, int] = field(default_factory=dict)
     cell_numbers: dict[Cell, int] = field(default_factory=dict)
 
-    # by game_id, the rows of the games to which later events refer
+    # by game_id, the rows of the games to which later events refer; `NONE` until the game is applied
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # only in a delta, which extends a cache: the counts of the cache
+    # only in a delta: the counts of the cache that it extends; all 0 in the facts of a sealed segment
     base: CacheSizes | None = None
     # in a delta, or read from a cache and not yet applied: the changes of games, and the records of other events
     changes: list[GameChange] = field(default_factory=list)
@@ -262,7 +262,7 @@ class Facts:
     cache: Path | None = None
     hashes: dict[int, bytes] = field(default_factory=dict)
     trace_files: dict[Path, Any] = field(default_factory=dict)
-    # whether events were applied after the facts were loaded with the cache; if so, results are not cached
+    # whether events were applied after the facts were read from the cache; if so, results are not cached
     has_later_events: bool = False
     # the time of the last record, which closes rating periods; set only if a ruleset has rating periods
     recorded_until: int = INSTANT_MAX
@@ -375,7 +375,7 @@ class Facts:
         column.extend(numbers)
 
     def release_pages(self) -> None:
-        """Release the memory of columns in files. They are read again when needed."""
+        """Release the memory of `ROW_COLUMNS` and `SLOT_COLUMNS` in files. They are read again when needed."""
         for column in (getattr(self, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)):
             if not isinstance(column, array | memoryview):
                 column.release_pages()
@@ -465,7 +465,7 @@ class Facts:
         return MISSING if team == NONE else team
 
     def recorded_score(self, participant: int) -> tuple[int, int]:
-        """Return (score, decimals) of a participant in a placed game. The score is in units of 10^-decimals.
+        """Return (score, decimals) of a participant in a game of kind `placing`; the score is in units of 10^-decimals.
 
         For a score that no ruleset can read, `decimals` is `TOO_FINE` or `TOO_LARGE`.
         """

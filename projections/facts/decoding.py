@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # logs of at least CACHED_EVENTS are cached; the cache grows by DELTA_EVENTS at a time
 CACHED_EVENTS = 20_000
 DELTA_EVENTS = 1_000_000
-REPAIRS_MAX = 8  # a cache is not used if it is still damaged after this number of repairs
+TRIES_MAX = 8  # a cache that is damaged at this number of tries in a row is not used
 # fewer events are decoded one by one, because loading the libraries for bulk decoding takes longer
 BULK_EVENTS = 10_000
 CHANGES = ("game.corrected", "game.voided", "game.reinstated")
@@ -85,7 +85,7 @@ def decode_to_store(connection: Connection, position: int | None = None) -> Fact
 
 
 def read_rulesets_at(connection: Connection, position: int) -> Facts:
-    """Return facts with only the rulesets at a position. No other events are read, so this is fast for any log."""
+    """Return facts with only the rulesets at a position. Reads no games, so this is fast for any log."""
     facts = Facts(position, read_chain_hash(connection, position) or ZERO)
     for event in read_live(connection, until=position, type_name="ruleset.published"):
         apply(facts, event.position or 0, event)
@@ -94,7 +94,7 @@ def read_rulesets_at(connection: Connection, position: int) -> Facts:
 
 
 def _read_from_cache(connection: Connection, head_position: int, position: int, lazily: bool) -> Facts | None:
-    """Return the facts at a position, mapped from the cache; None if the cache cannot be used.
+    """Return the facts at a position, mapped from the cache; None if the position is 0 or the cache cannot be used.
 
     Extends the cache to the head if necessary, and repairs a damaged cache.
     """
@@ -117,13 +117,13 @@ def _read_from_cache(connection: Connection, head_position: int, position: int, 
 def _grow_cache(connection: Connection, root: Path, head_position: int, position: int, lazily: bool) -> Facts | None:
     """Extend the cache to the head. Return the facts at a position; None if this is 0 or the cache cannot be extended.
 
-    Raises `DamagedFile` if the cache is still damaged after `REPAIRS_MAX` repairs, `UnreadableFile`, `StoreDamaged`.
+    Raises `DamagedFile` if the cache is damaged at each of `TRIES_MAX` tries, `UnreadableFile`, `StoreDamaged`.
     """
     from ratings_ledger.projections.facts import column_cache
     from ratings_ledger.projections.facts.column_files import DamagedFile
 
     with column_cache.lock_cache(root) as is_locked:
-        for tries_left in reversed(range(REPAIRS_MAX)) if is_locked else ():
+        for tries_left in reversed(range(TRIES_MAX)) if is_locked else ():
             # another process may have changed the cache in the meantime
             cache = column_cache.find_cache(connection, head_position, locked=True)
             try:

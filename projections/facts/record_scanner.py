@@ -66,11 +66,11 @@ NONE = -1
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
 ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
-PARTICIPANT_BYTES = 14  # the shortest possible participant
+PARTICIPANT_BYTES = 14  # the length of the shortest possible participant
 NAMES_MAX = RECORD_MAX // PARTICIPANT_BYTES  # the largest number of names in a record
 INSTANT_BYTES = 27
 DELETE, CONTROL_LEAD, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # U+0080 to U+009F are 0xC2 and one byte
-PLAIN, PLAIN_IF_ID_IS_VALID = 1, 2  # the values of `plain`; 0 if not plain
+PLAIN, PLAIN_IF_GAME_ID_IS_VALID = 1, 2  # the values of `plain`; 0 if not plain
 DAY = 86_400_000_000
 
 
@@ -197,7 +197,7 @@ def hash_text(text: Numbers, begin: int, end: int) -> int:
     return code ^ (code >> 17)
 
 
-# compiled: numba takes flat arrays, so every array is an argument
+# compiled: numba takes no objects that hold arrays, so every array is an argument
 def intern_text(
     text: Numbers, begin: int, end: int, known_count: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
 ) -> int:
@@ -275,7 +275,7 @@ def rebuild_cell_table(known_count: int, table: Numbers, cells: Numbers) -> None
 
 
 def is_plain_id(text: Numbers, begin: int, end: int, length_max: int) -> bool:
-    """Tell whether a text is a valid id without further checks: printable ASCII without spaces, and not too long."""
+    """Tell whether an id needs no further checks: printable ASCII without spaces, neither empty nor too long."""
     for index in range(begin, end):
         if not SPACE < text[index] <= TILDE:
             return False
@@ -283,7 +283,7 @@ def is_plain_id(text: Numbers, begin: int, end: int, length_max: int) -> bool:
 
 
 def is_plain_by(text: Numbers, begin: int, end: int) -> bool:
-    """Tell whether a text is a valid name of a recorder: it has no control characters and is not too long."""
+    """Tell whether a recorder's name is surely valid: no control characters, neither empty nor too long."""
     for index in range(begin, end):  # `find_string_end` excludes the control characters below the space
         if text[index] == DELETE or (text[index] == CONTROL_LEAD and CONTROL_FROM <= text[index + 1] < CONTROL_UNTIL):
             return False
@@ -403,8 +403,8 @@ def is_valid_ranking(
     return result_kind == 0 or are_competition_places or key_max == distinct_keys
 
 
-# compiled: numba takes flat arrays, so every array is an argument; long, because it walks over the bytes once and keeps
-# its state in local variables
+# compiled: numba takes no objects that hold arrays, so every array is an argument; long, because it walks over the
+# bytes once and keeps its state in local variables
 def scan(
     text: Numbers,
     after: int,
@@ -446,8 +446,8 @@ def scan(
     into the tables.
 
     after:        the position before the first record of the page
-    line_starts:  the bounds of the lines; each starts after a newline
-    plain:        receives `PLAIN`, `PLAIN_IF_ID_IS_VALID` or 0, by record
+    line_starts:  the start of each line, and the end of the last one; a line ends after its newline
+    plain:        receives `PLAIN`, `PLAIN_IF_GAME_ID_IS_VALID` or 0, by record
     values, cell, keys, score_keys: work space for a participant, for a cell, and for the slots of the page
     occurred_at, size, cell_of_game, game_id_spans: receive a value for each plain game
     player, place, status, seat, seconds, score: receive a value for each participant of the plain games
@@ -659,7 +659,7 @@ def scan(
             and occurred > -(2**63)
         ):
             plain[record] = (
-                PLAIN if is_plain_id(text, game_id_begin, game_id_stop, GAME_ID_MAX) else PLAIN_IF_ID_IS_VALID
+                PLAIN if is_plain_id(text, game_id_begin, game_id_stop, GAME_ID_MAX) else PLAIN_IF_GAME_ID_IS_VALID
             )
             cell[LABEL_COUNT] = participant_count
             code = intern_cell(cell, known_cells, cell_table, cells)

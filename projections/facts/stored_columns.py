@@ -21,7 +21,7 @@ from ratings_ledger.projections.arrays import np
 BLOCK_BYTES = 1 << 15
 BLOCKS_KEPT_MAX = 1024  # blocks kept in memory for a column that is read at single indices
 ANY = -(2**63), 2**63  # the limits of a column that may hold any number
-CODES = "bBhiq"  # the type codes of integers in `array`
+CODES = "bBhiq"  # the type codes, as in `array`, that a column may have
 Bytes = Any  # bytes or a memoryview
 
 
@@ -227,7 +227,7 @@ class StoredColumn:
         return numbers
 
     def release_pages(self) -> None:
-        """Drop the column from memory. It is read again when needed."""
+        """Drop the column's mapped memory, which is read again when needed."""
         if isinstance(self._pages, mmap.mmap):
             self._pages.madvise(mmap.MADV_DONTNEED)
 

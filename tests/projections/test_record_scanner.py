@@ -207,6 +207,16 @@ def test_impossible_time_is_not_plain(at):
     assert not bulk_decoding.Scanner().scan(build_page([damaged_record]), 0).is_plain[0]
 
 
+def test_message_about_encoding_quotes_the_damaged_record():
+    """A page that is not UTF-8 is refused with the beginning of the record that is not UTF-8."""
+    page = b'{"by":"anna"}\n{"by":"b\xffn"}\n{"by":"cleo"}\n'
+    with pytest.raises(StoreDamaged, match="a record is not UTF-8") as caught:
+        bulk_decoding.Scanner().scan(page, 0)
+    message = str(caught.value)
+    assert '"b\\xffn"' in message
+    assert "anna" not in message
+
+
 def test_other_and_broken_records_are_not_plain():
     """Other events, wrong positions and broken records are never plain games."""
     whole = build_game_record(1, PLAIN["places"])
