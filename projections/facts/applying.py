@@ -186,7 +186,7 @@ def _read_score(score: int | str | None) -> tuple[int, int]:
 def _find_row(facts: Facts, game_id: str) -> int:
     row = facts.rows.get(game_id, NONE)
     if row == NONE:
-        raise LookupError(f"no earlier event records the game {game_id!r}")
+        raise LookupError(f"no valid earlier event records the game {game_id!r}")
     return row
 
 
@@ -249,7 +249,7 @@ def apply_event(facts: Facts, position: int, record: str) -> None:
 
 
 def apply(facts: Facts, position: int, event: KnownEvent) -> None:
-    """Apply an event to the facts. Raises `LookupError` if the event refers to an id that no earlier event recorded."""
+    """Apply an event to the facts. Raises `LookupError` if it refers to an id that no valid earlier event recorded."""
     facts.has_later_events = True
     if event.type in CLOCK_TYPES:
         entry = (position, event.occurred_at, event.type, event.data)
@@ -358,7 +358,7 @@ def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]
 
 def _withdraw_or_restore(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     if data["id"] not in facts.recorded.positions:
-        raise LookupError(f"no earlier event with the id {data['id']!r} can be withdrawn or restored")
+        raise LookupError(f"no valid earlier event with the id {data['id']!r} can be withdrawn or restored")
     target = facts.recorded.positions[data["id"]]
     root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
     facts.recorded.withdrawn ^= {root}

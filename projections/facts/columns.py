@@ -552,7 +552,7 @@ class Member(NamedTuple):
 
     participant: the index among the participants in the facts about players
     gain:        the participant's points from the game, in units
-    place:       the participant's classified place; 0 if not classified
+    place:       the participant's classified place; 0 without one
     """
 
     participant: int
@@ -564,7 +564,7 @@ class ClubGames(NamedTuple):
     """The games of players from which facts about clubs were built.
 
     people:   the facts about the players; games have the same rows as in the facts about clubs
-    versions: the versions of the ruleset for persons
+    versions: the ruleset's versions as published, by which the players were scored
     offsets:  the members of the club that is participant p are the entries offsets[p] to offsets[p + 1] of `members`,
               `gains` and `places`, best first
     members, gains, places: by member, the values of `Member`

@@ -42,7 +42,7 @@ DELTA_EVENTS = 1_000_000
 TRIES_MAX = 8  # a cache that is damaged at this number of tries in a row is not used
 # fewer events are decoded one by one, because loading the libraries for bulk decoding takes longer
 BULK_EVENTS = 10_000
-CHANGES = ("game.corrected", "game.voided", "game.reinstated")
+CHANGE_TYPES = ("game.corrected", "game.voided", "game.reinstated")
 
 
 def decode(
@@ -204,7 +204,7 @@ def _request_game_rows(
 
     `row_of` finds the row of a game by its first position; the default searches the facts.
     """
-    names = _find_changed_games(connection, facts.position, until, (*CHANGES, "clock.started"))
+    names = _find_changed_games(connection, facts.position, until, (*CHANGE_TYPES, "clock.started"))
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
     if facts.position:
         for name, first_position in find_first_positions(connection, names).items():
@@ -311,7 +311,7 @@ def decode_changes_after(
     """
     facts = Facts(0, ZERO)
     changed_games = {event.data["game_id"] for event in _list_game_changes(earlier)}
-    changed_games |= _find_changed_games(connection, position, until, CHANGES)
+    changed_games |= _find_changed_games(connection, position, until, CHANGE_TYPES)
     facts.rows = dict.fromkeys(changed_games, NONE)
     first_positions_of_games = find_first_positions(connection, changed_games)
     originals = read_records_at(
@@ -328,10 +328,10 @@ def decode_changes_after(
 def _list_game_changes(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
     """Yield the events that change games, from some records."""
     for position, record in records:
-        if any(name in record for name in CHANGES):
+        if any(name in record for name in CHANGE_TYPES):
             with suppress(Refused, LookupError):
                 event = read_known_event(position, record)
-                if event.type in CHANGES:
+                if event.type in CHANGE_TYPES:
                     yield event
 
 

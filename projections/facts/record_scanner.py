@@ -283,7 +283,7 @@ def is_plain_id(text: Numbers, begin: int, end: int, length_max: int) -> bool:
 
 
 def is_plain_by(text: Numbers, begin: int, end: int) -> bool:
-    """Tell whether a recorder's name is surely valid: no control characters, neither empty nor too long."""
+    """Tell whether a recorder's name needs no further checks: no control characters, neither empty nor too long."""
     for index in range(begin, end):  # `find_string_end` excludes the control characters below the space
         if text[index] == DELETE or (text[index] == CONTROL_LEAD and CONTROL_FROM <= text[index + 1] < CONTROL_UNTIL):
             return False

@@ -77,7 +77,7 @@ class StoredColumn:
         self._item_count, *self._item_shape = place.shape
         self._item_width = prod(self._item_shape)
         item_size = array(place.code).itemsize
-        self._length = item_size * self._item_width * self._item_count
+        self._byte_count = item_size * self._item_width * self._item_count
         self._low, self._high = ANY
         self._numbers_per_block = BLOCK_BYTES // item_size
         self._blocks: dict[int, Any] = {}
@@ -85,9 +85,9 @@ class StoredColumn:
         self._all_items: Any = None
         self._pages: Any = None  # the mapped memory of `_all_items`
         self._origin: StoredColumn | None = None  # if this column has only the first items of another: the other column
-        if min(place.shape) < 0 or len(place.crcs) != -(-self._length // BLOCK_BYTES):
+        if min(place.shape) < 0 or len(place.crcs) != -(-self._byte_count // BLOCK_BYTES):
             raise self.make_damage_error("has the wrong number of checksums")
-        if not 0 <= place.begin <= source.size - self._length:
+        if not 0 <= place.begin <= source.size - self._byte_count:
             raise self.make_damage_error("is too short")
 
     @property
@@ -151,7 +151,7 @@ class StoredColumn:
 
     def _read_block(self, block: int) -> Bytes:
         begin = block * BLOCK_BYTES
-        content = self._source.read(self._begin + begin, min(BLOCK_BYTES, self._length - begin))
+        content = self._source.read(self._begin + begin, min(BLOCK_BYTES, self._byte_count - begin))
         if zlib.crc32(content) != self._crcs[block]:
             raise self.make_damage_error("is damaged")
         self._checked_blocks.add(block)
@@ -211,12 +211,12 @@ class StoredColumn:
     def _check_items(self, content: memoryview) -> Any:
         for block, crc in enumerate(self._crcs):
             begin = block * BLOCK_BYTES
-            if zlib.crc32(content[begin : min(begin + BLOCK_BYTES, self._length)]) != crc:
+            if zlib.crc32(content[begin : min(begin + BLOCK_BYTES, self._byte_count)]) != crc:
                 raise self.make_damage_error("is damaged")
         return self._check_limits(content.cast(self.typecode)[: self._item_count * self._item_width])
 
     def _view(self) -> memoryview:
-        return self._source.view(self._begin, self._length) if self._length else memoryview(b"")
+        return self._source.view(self._begin, self._byte_count) if self._byte_count else memoryview(b"")
 
     def copy_with(self, changes: Mapping[int, int]) -> Any:
         """Return all numbers with `changes` (by index) applied. Only the changed pages take extra memory."""
@@ -344,9 +344,9 @@ class LayeredColumn:
             return arrays.as_numpy(all_items)[indices]
         result = np.empty(len(indices), dtype=self.typecode)
         for base_start, base in zip(self._starts, self.bases, strict=True):
-            is_within = (indices >= base_start) & (indices < min(base_start + len(base), self._item_count))
-            if is_within.any():
-                result[is_within] = base.take(indices[is_within] - base_start)
+            in_base = (indices >= base_start) & (indices < min(base_start + len(base), self._item_count))
+            if in_base.any():
+                result[in_base] = base.take(indices[in_base] - base_start)
         in_tail = indices >= self._item_count
         if in_tail.any():
             result[in_tail] = arrays.as_numpy(self._tail)[indices[in_tail] - self._item_count]
