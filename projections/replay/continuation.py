@@ -126,8 +126,8 @@ def continue_trace(
 def _requires_replay(old_inputs: TraceInputs, new_inputs: TraceInputs) -> bool:
     """Tell whether an input changed that may affect every game of the ladder."""
     is_reordered = new_inputs.renames != old_inputs.renames and sorted(new_inputs.renames) == sorted(old_inputs.renames)
-    old_state = (old_inputs.accounts, old_inputs.seeds, old_inputs.clubs)
-    return is_reordered or (new_inputs.accounts, new_inputs.seeds, new_inputs.clubs) != old_state
+    old_values = (old_inputs.accounts, old_inputs.seeds, old_inputs.clubs)
+    return is_reordered or (new_inputs.accounts, new_inputs.seeds, new_inputs.clubs) != old_values
 
 
 def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:

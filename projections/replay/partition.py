@@ -128,8 +128,8 @@ def number_players(facts: Facts, ladder_games: LadderGames) -> PlayerNumbers:
 def _place_on_one_ladder(selected: SelectedGames) -> dict[str, Column]:
     """Return the columns of `LadderGames` if all games are on the same ladder. Copies nothing."""
     sizes = arrays.as_column(np.diff(arrays.as_numpy(selected.offset)).astype(np.int32))
-    game_bounds, slots = (array("q", [0, len(column)]) for column in (selected.row, selected.slot))
-    return {"ladder_from": game_bounds, **selected._asdict(), "size": sizes, "slot_from": slots}
+    game_bounds, slot_bounds = (array("q", [0, len(column)]) for column in (selected.row, selected.slot))
+    return {"ladder_from": game_bounds, **selected._asdict(), "size": sizes, "slot_from": slot_bounds}
 
 
 def _place_on_ladders(

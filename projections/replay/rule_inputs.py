@@ -34,7 +34,7 @@ def read_columns_of_rules(
 ) -> Sequence[Column]:
     """Return the columns that the rules of several versions read, each with a value for each slot.
 
-    For each game, the columns are in the order of the rule that scores it; columns that only other rules read are -1.
+    For each game, the columns of the rule that scores it come first, in the order of the rule; all others are -1.
     `version_indices` has the index of each game's version.
     """
     readings = [version.reading for version in versions]

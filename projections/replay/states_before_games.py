@@ -98,20 +98,20 @@ def _find_player_before_game(
     if not version.rule.state:
         return PlayerBeforeGame(stored, stored, is_new=state_on_ladder is None)
     games, last_row = (0, None) if person is None else position.game_count_and_last_row(person)
-    last_day = (
+    last_game_day = (
         GameDay(entry.last_day, entry.last_season) if last_row is None else read_game_day(facts, last_row, version)
     )
-    is_first_of_season = last_day.season != game_day.season
-    days_since = MISSING if last_day.day == MISSING else max(game_day.day - last_day.day, 0)
+    is_first_of_season = last_game_day.season != game_day.season
+    days_since = MISSING if last_game_day.day == MISSING else max(game_day.day - last_game_day.day, 0)
     elapsed, period = max(days_since, 0), version.ruleset.period
-    if period != "game" and last_day.day != MISSING:
+    if period != "game" and last_game_day.day != MISSING:
         # no single game of a period is explained, so this position is the end of the trace
         player = None if person is None or last_row is None else stream.numbers[person]
         last_period = None if player is None else position.trace.last_period_of(player)
         elapsed = find_period_number(game_day.day, period) - (
-            find_period_number(last_day.day, period) if last_period is None else last_period
+            find_period_number(last_game_day.day, period) if last_period is None else last_period
         )
-    changes_season = int(is_first_of_season and last_day.season != MISSING)
+    changes_season = int(is_first_of_season and last_game_day.season != MISSING)
     state = bring_to_game(version, stream.ladder, game_row, stored, changes_season, elapsed)
     return PlayerBeforeGame(
         stored,

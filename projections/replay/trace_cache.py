@@ -106,9 +106,9 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
 
 
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
-    """Return the cached trace of a ladder, continued up to these facts; None if no cached trace fits.
+    """Return the cached trace of a ladder, continued up to these facts.
 
-    Deletes and logs damaged files.
+    Returns None if no cached trace fits, or if a replay is required or faster. Deletes and logs damaged files.
     """
     if facts.cache is None or not can_be_cached(facts, versions):
         return None
