@@ -43,8 +43,8 @@ def describe_failure(error: Exception) -> CommandFailure:
     if package_message := _describe_damaged_package(error):
         return CommandFailure("file", package_message, 3)
     cause = f"{_describe_location(error)}: {type(error).__name__}: {error}"
-    message = "run `ratings verify`; if it finds no damage, this is a bug in ratings-ledger, so please report it"
-    return CommandFailure("bug", f"{message}: {cause}", 1)
+    remedy = "run `ratings verify`; if it finds no damage, this is a bug in ratings-ledger, so please report it"
+    return CommandFailure("bug", f"{cause}; {remedy}", 1)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -54,7 +54,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "cannot allocate memory" in str(error)
     if isinstance(error, SystemError):
-        # the interpreter raises it if memory is too short to raise another error; a faulty library may raise it, too
+        # the interpreter raises it if memory does not suffice to raise another error; a faulty library may, too
         return is_memory_limited()
     return isinstance(error, MemoryError) or any(text in str(error) for text in NO_MEMORY_MESSAGES.get(type(error), ()))
 

@@ -180,6 +180,7 @@ def fixed_exp(value: int, scale: int) -> int:
         part = part << 20
         fraction = (fraction << 20) | (part // scale)
         part = part % scale
+    # 1512775 is 1 / ln 2 in units of 2^-20; the estimate may be too large by one, which is corrected below
     doublings = ((whole << 20) + (fraction >> 40)) * 1512775 >> 40
     ln_whole, ln_fraction = _ln_of_two_to(doublings)
     rest = (whole - ln_whole) * _ONE + fraction - ln_fraction

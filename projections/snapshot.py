@@ -154,11 +154,11 @@ class Snapshot(SnapshotReader):
             missing = "a player" if is_player else "a player or a game"
             raise BadArgument(f"{quote(name)} is a ladder; name {missing}, too", "player")
         from ratings_ledger.projections.queries.candidate_ladders import (
-            PLAYER_LADDERS_LISTED_MAX,
+            choose_candidate,
             list_candidate_ladders,
             pick_common_ladder,
         )
-        from ratings_ledger.projections.queries.survey import choose_only_ladder, load_all_ladders
+        from ratings_ledger.projections.queries.survey import load_all_ladders
 
         with self.survey() as survey:
             candidates, ladders_of_game = list_candidate_ladders(survey, name, is_player)
@@ -166,15 +166,7 @@ class Snapshot(SnapshotReader):
         explanations = (self.explain(ladder_name, name) for ladder_name in ladders_of_game)
         if ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
-        ladder = choose_only_ladder(
-            candidates,
-            f" that {quote(name)} is on",
-            self.as_of,
-            unscored=unscored,
-            problems=survey.problems,
-            limit=PLAYER_LADDERS_LISTED_MAX,
-        )
-        return name, ladder
+        return name, choose_candidate(survey, name, candidates, unscored)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
@@ -524,7 +516,7 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                message = f"there is no event after position {begin} and up to {end}; begin earlier, or end later"
+                message = f"the range begins after position {begin}, but ends at {end}; begin earlier, or end later"
                 raise BadArgument(message, "after")
             return find_decisions(connection, begin, end, self._times_of(connection))
 

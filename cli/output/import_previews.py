@@ -157,7 +157,7 @@ def _describe_counts(preview: Preview, times: TimeFormat) -> Iterator[str]:
         listed = ", ".join(f"{number:,} {name}" for name, number in numbers_by_game.items())
         names_text = f" of {next(iter(numbers_by_game))}" if len(numbers_by_game) == 1 else f" ({listed})"
         ties = f", {preview.ties:,} with {'ties' if preview.ties > 1 else 'a tie'}" if preview.ties else ""
-        ties += f", {preview.teams:,} of teams" if preview.teams else ""
+        ties += f", {preview.teams:,} with teams" if preview.teams else ""
         played = first if first == last else f"{first} to {last}"
         games, players = render.count(preview.games, "game"), render.count(preview.players, "player")
         yield f"{games}{names_text}, {played}{ties}, {players}"

@@ -1,8 +1,8 @@
 """Rank the table of a league by the sum of the points of all games, or of a player's best games.
 
-Tied players share a rank, unless `tie_break` decides. "more wins" counts the games in which no player got more points,
-and at least one got fewer. "head-to-head" counts how often the player got more points than a tied rival in the same
-game, minus how often the rival did.
+Tied players share a rank, unless `tie_break` decides. "more wins" counts the games in which nobody got more points than
+the player, and somebody got fewer. "head-to-head" counts how often the player got more points than a tied rival in the
+same game, minus how often the rival did.
 """
 
 from collections.abc import Sequence

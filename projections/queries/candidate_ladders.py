@@ -15,7 +15,7 @@ from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.game_explanations import GameExplanation
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.survey import LadderRow, Survey, load_all_ladders
+from ratings_ledger.projections.queries.survey import LadderRow, Survey, choose_only_ladder, load_all_ladders
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
 from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders
 from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
@@ -133,6 +133,21 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
     if not candidates and not ladder_names:
         raise BadArgument(f"{quote(name)} is not on any ladder; see: ratings games", "player")
     return candidates, () if ladders_of_game is None else [row.ladder for row in candidates] or ladder_names
+
+
+def choose_candidate(survey: Survey, name: str, candidates: Sequence[LadderRow], unscored: Sequence[str]) -> str:
+    """Return the only ladder that a player or game is on. Raises `BadArgument` if there are several, or none.
+
+    `unscored` has the names of the recorded games that no ruleset scores, for the message.
+    """
+    return choose_only_ladder(
+        candidates,
+        f" that {quote(name)} is on",
+        survey.requested_as_of,
+        unscored=unscored,
+        problems=survey.problems,
+        limit=PLAYER_LADDERS_LISTED_MAX,
+    )
 
 
 def pick_common_ladder(explanations: Iterable[GameExplanation]) -> str | None:

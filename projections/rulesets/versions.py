@@ -85,7 +85,7 @@ NESTED_MAX, CHARACTERS_MAX = 200, 200_000
 INEXACT_MESSAGE = (
     'must be a whole number, or a string such as "7.5" where a rule takes fractions; floats and times are not allowed'
 )
-# A ruleset for any game: its text has GAME and ZONE for the game and a time zone.
+# The system that is published for any game by default; its text has the placeholders GAME and ZONE.
 ELO = "elo"
 # Members that define ladders, periods, seasons and entrants. All versions of a ruleset share them.
 SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "season_by", "entrant")
@@ -94,7 +94,9 @@ SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 # The columns with scores, which rulesets read in units of their own.
 SCORES = frozenset({"score", "side_score"})
 # The assumptions of shipped versions that were recognised only after their texts, which never change, were published.
-_WITHIN_TIME = "the page gives a point for a win within time; it is taken to be given without a victory, too"
+_WITHIN_TIME = (
+    "the page gives a point for a win within time; it is assumed that the point is given even without a victory"
+)
 UNMARKED: Mapping[str, Mapping[str, str]] = {
     "b5-league@1": {
         "season_months": "the page says that a season lasts 4 months, not when it begins",
@@ -102,10 +104,10 @@ UNMARKED: Mapping[str, Mapping[str, str]] = {
     },
     "b5-league@2": {"within_time": _WITHIN_TIME},
     "catan-open@2008-03": {
-        "min_games": "the page says seven for the list of a month; that is taken for the open list, too",
+        "min_games": "the page says seven for the list of a month; it is assumed to apply to the open list, too",
     },
     "catan-elo@2009-01": {
-        "account": "the page gives free accounts no ranking value; players counted before are taken to stay ranked",
+        "account": "the page gives free accounts no ranking value; players counted before are assumed to stay ranked",
     },
 }
 
@@ -426,9 +428,9 @@ def _describe_columns(rule: Rule) -> str:
 
 
 def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProblem]:
-    """Yield a problem for each member about periods, seasons or clubs that this rule cannot use."""
+    """Yield a problem for each member about periods, seasons, clubs or scores that this rule cannot use."""
     if ruleset.period == "event" and ruleset.period_by is None:
-        yield RulesetProblem("period_by", 'required with period = "event": "league", "season" or "numbers.NAME"')
+        yield RulesetProblem("period_by", 'required with period = "event"; write "league", "season" or "numbers.NAME"')
     if ruleset.period != "event" and ruleset.period_by is not None:
         yield RulesetProblem("period_by", f'only valid with period = "event"; the period here is {ruleset.period}')
     if ruleset.period != "game" and rule.score_period is None:

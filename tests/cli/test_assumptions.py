@@ -55,7 +55,7 @@ def test_assumption_recognised_later_is_marked(db: str, ratings: Ratings) -> Non
     as_file = ratings("rules", "show", "b5-league@1", "--format", "toml", db=db).stdout
     assert "not when it begins" not in as_file
     stdout = ratings("rules", "show", "catan-open@2008-03", db=db).stdout
-    assert "the page says seven for the list of a month; that is taken for the open list, too" in stdout
+    assert "the page says seven for the list of a month; it is assumed to apply to the open list, too" in stdout
 
 
 def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Ratings) -> None:

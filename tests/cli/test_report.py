@@ -222,8 +222,8 @@ def test_failed_write_leaves_no_partial_report(
 
 WRONG: list[tuple[list[str], str]] = [
     (["--from", "9", "-o", "day.pdf"], "must end in .html or .md"),
-    (["--from", "9", "--to", "9", "-o", "day.md"], "'--from': there is no event after position 9 and up to 9"),
-    (["--from", "9", "--to", "5", "-o", "day.md"], "'--from': there is no event after position 9 and up to 5"),
+    (["--from", "9", "--to", "9", "-o", "day.md"], "'--from': the range begins after position 9, but ends at 9"),
+    (["--from", "9", "--to", "5", "-o", "day.md"], "'--from': the range begins after position 9, but ends at 5"),
     (["--from", "999", "-o", "day.md"], "--from"),
     (["--from", "9", "--to", "soon", "-o", "day.md"], "--to"),
     (["-o", "day.md"], "--from"),

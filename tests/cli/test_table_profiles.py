@@ -222,7 +222,7 @@ def test_profile_that_does_not_fit_is_named(one_db: str, ratings: Ratings, profi
 
 BAD_PROFILES = {
     "an unknown member": ('layuot = "rows"', 1, "layuot: unknown member; did you mean layout?"),
-    "another type": ("\nsheet = 3", 2, "sheet: 3 is not a text; write it in quotation marks"),
+    "another type": ("\nsheet = 3", 2, "sheet: 3 is not a string; write it in quotation marks"),
     "no such layout": ('layout = "row"', 1, "layout: 'row' is not one of rows, winner-loser, winner"),
     "no such order": ('dates = "dd.mm."', 1, "dates: 'dd.mm.' is not one of dmy, mdy, ymd"),
     "no such zone": ('zone = "Europe/Berln"', 1, "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?"),
@@ -239,13 +239,13 @@ BAD_PROFILES = {
         2,
         "set.gmae: unknown member; did you mean game? (known: game_id, occurred_at, game",
     ),
-    "a value that is no text": ("[set]\nrated = true", 2, "set.rated: True is not a text"),
+    "a value that is no text": ("[set]\nrated = true", 2, "set.rated: True is not a string"),
     "nobody's name": ('[aliases]\nana = "a/b"', 2, "aliases.ana: the player of 'ana' is not valid"),
     "an alias of an alias": ('[aliases]\na = "b"\nb = "c"', 2, "'b' is itself an alias, of 'c' (line 3); write a = c"),
     "no TOML": ("sheet = Results", 1, "the file is not TOML: Invalid value"),
     "deep tables": ("a = " + "[" * 5_000, 1, "the line has too many dots or brackets"),
     "too much": ("#" * 4_000_001, None, "the file has more than 4,000,000 bytes"),
-    "a long number": ("a = 1" + "0" * 5_000, None, "a number has too many digits; write texts only"),
+    "a long number": ("a = 1" + "0" * 5_000, None, "a number has too many digits; write only strings"),
 }
 
 

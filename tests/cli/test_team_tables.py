@@ -71,7 +71,7 @@ def test_several_partner_separators(tmp_path: Path, ratings: Callable[..., Any])
     ]
     again = ratings("import", table, "--profile", profile, "--preview", db=url)
     assert "1 anna & ben (3), 2 cleo & dora (1)\n" in again.stdout
-    assert "2 games of tennis, 2024-11-22 to 2024-11-23, 2 of teams, 4 players\n" in again.stdout
+    assert "2 games of tennis, 2024-11-22 to 2024-11-23, 2 with teams, 4 players\n" in again.stdout
     assert "0 would be appended, 2 already there" in again.stdout
 
 

@@ -62,7 +62,7 @@ CASES = {
     "a text of LibreOffice": Case(
         build_zip({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}),
         name="results.ods",
-        refused=[("None is-a-spreadsheet", "it is an OpenDocument of another kind")],
+        refused=[("None is-a-spreadsheet", "it is an OpenDocument file, but not a spreadsheet")],
     ),
     "an archive of tables": Case(
         build_zip({"results.csv": b"Date,1st,2nd\n", "more.csv": b""}),

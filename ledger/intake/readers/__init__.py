@@ -25,7 +25,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import read_csv_table
 from ratings_ledger.ledger.intake.tables.other_tables import TABLE_ADVICE
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.intake.tables.sheet_markup import PROTECTED, SAVE
+from ratings_ledger.ledger.intake.tables.sheet_markup import PROTECTED_MESSAGE, SAVE_REMEDY
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.rejections import Refused, quote
 
@@ -207,7 +207,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
 def _refuse_legacy_office(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Refuse files of old Office programs, and encrypted files of new ones; both kinds have the same container."""
     if ENCRYPTED in opened.content.read(ENCRYPTION_SCAN_BYTES_MAX):
-        raise Refused("bad-spreadsheet", PROTECTED)
+        raise Refused("bad-spreadsheet", PROTECTED_MESSAGE)
     raise Refused("is-a-spreadsheet", "it has the format of old Office programs; save its table as .xlsx")
     yield  # makes this a generator, as `Reader.read` requires
 
@@ -222,7 +222,7 @@ def _refuse_display_format(opened: Opened, options: TableOptions) -> Iterator[Re
     description = next(description for begin, description in OTHER_FORMATS.items() if start.startswith(begin))
     if _HTML.search(start):
         description = "an HTML page, which sites and programs save under names such as .xls and .csv"
-    raise Refused("is-a-spreadsheet", f"it is {description}; {SAVE}")
+    raise Refused("is-a-spreadsheet", f"it is {description}; {SAVE_REMEDY}")
     yield  # makes this a generator, as `Reader.read` requires
 
 

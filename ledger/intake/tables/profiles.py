@@ -124,7 +124,9 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
                     except Refused as problem:
                         refuse(name, problem.message, key)
             if name == "columns" and not problems:
-                value = {theirs: parse_meaning(ours) if ours else "" for theirs, ours in value.items()}
+                value = {
+                    renamed_columns: parse_meaning(ours) if ours else "" for renamed_columns, ours in value.items()
+                }
             options[_TABLES[name][0]] = value
     if problems:
         return TableProfile(TableOptions(), []), sorted(problems, key=lambda problem: problem.line or 0)
@@ -133,7 +135,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
 
 def _parse_toml(content: bytes) -> tuple[str, dict[str, Any]]:
     """Parse a TOML file; return its text and its members. Raises `Refused` (bad-profile)."""
-    import tomllib  # only here, as few imports read one
+    import tomllib  # imported here, because few runs of `ratings import` read a profile
 
     if len(content) > BYTES_MAX:
         raise Refused("bad-profile", f"the file has more than {BYTES_MAX:,} bytes; shorten it")
@@ -155,7 +157,7 @@ def _parse_toml(content: bytes) -> tuple[str, dict[str, Any]]:
     except Refused:
         raise
     except ValueError:
-        raise Refused("bad-profile", 'a number has too many digits; write texts only, as in NAME = "VALUE"') from None
+        raise Refused("bad-profile", 'a number has too many digits; write only strings, as in NAME = "VALUE"') from None
 
 
 def _find_line(text: str, name: str) -> int | None:
@@ -167,7 +169,7 @@ def _find_line(text: str, name: str) -> int | None:
 def _describe_error(value: Any, check: Callable[[str], Any]) -> str:
     """Describe the error of a value; return an empty text if the value is valid."""
     if not isinstance(value, str):
-        return f"{quote(value)} is not a text; write it in quotation marks"
+        return f"{quote(value)} is not a string; write it in quotation marks"
     try:
         check(value)
     except Refused as problem:
@@ -178,14 +180,14 @@ def _describe_error(value: Any, check: Callable[[str], Any]) -> str:
 def merge_options(profile: TableOptions, options: TableOptions) -> TableOptions:
     """Merge a profile with options; if both set a value, the options take precedence."""
     set_options = {name: value for name, value in options._asdict().items() if value}
-    theirs = {name.casefold() for name in options.renamed}
-    columns = {name: ours for name, ours in profile.columns.items() if name.casefold() not in theirs}
+    renamed_columns = {name.casefold() for name in options.renamed}
+    columns = {name: ours for name, ours in profile.columns.items() if name.casefold() not in renamed_columns}
     return profile._replace(**set_options, columns=columns)._replace(fixed={**profile.fixed, **options.fixed})
 
 
 def format_profile(options: TableOptions, file: str) -> str:
     """Format options as a profile for the next table."""
-    import tomli_w  # only here, as few imports write one
+    import tomli_w  # imported here, because few runs of `ratings import` write a profile
 
     texts = {name: getattr(options, member) for name, (member, _) in _TEXTS.items()}
     lists = {name: [*separators] for name in _LISTS if (separators := getattr(options, name))}

@@ -19,10 +19,10 @@ from ratings_ledger.ledger.rejections import Refused, count, quote
 
 EXPANDED_BYTES_MAX = 1 << 30
 START_BYTES = 1 << 20
-SAVE = "save only the table as .xlsx or as CSV UTF-8"
-PROTECTED = "it is protected by a password; save it without one"
-DAMAGED = "open it in a spreadsheet program and save it again"
-XLSX, ODS = "xl/workbook.xml", "content.xml"
+SAVE_REMEDY = "save only the table as .xlsx or as CSV UTF-8"
+PROTECTED_MESSAGE = "it is protected by a password; save it without one"
+DAMAGE_REMEDY = "open it in a spreadsheet program and save it again"
+XLSX_PART, ODS_PART = "xl/workbook.xml", "content.xml"
 # other kinds of archives: a part that each kind has, and the message with advice
 OTHER_ARCHIVES = {
     "xl/workbook.bin": "it has the binary format of Excel; save it as .xlsx",
@@ -37,25 +37,25 @@ def open_archive(file: IO[bytes]) -> ZipFile:
     try:
         archive = ZipFile(file)
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise Refused("bad-spreadsheet", f"it is cut off or damaged: {error}; {DAMAGED}") from None
+        raise Refused("bad-spreadsheet", f"it is cut off or damaged: {error}; {DAMAGE_REMEDY}") from None
     parts = archive.infolist()
     if sum(part.file_size for part in parts) > EXPANDED_BYTES_MAX:
-        raise Refused("bad-spreadsheet", f"it expands to more than {EXPANDED_BYTES_MAX >> 30} GB; {SAVE}")
+        raise Refused("bad-spreadsheet", f"it expands to more than {EXPANDED_BYTES_MAX >> 30} GB; {SAVE_REMEDY}")
     names = {part.filename for part in parts}
-    if ODS in names:
+    if ODS_PART in names:
         _refuse_other_odf(archive)
-    elif XLSX not in names:
+    elif XLSX_PART not in names:
         raise _explain_other_archive(names)
     return archive
 
 
 def _refuse_other_odf(archive: ZipFile) -> None:
-    """Raise `Refused` for an OpenDocument that is encrypted, a text or a presentation; all have the same parts."""
+    """Raise `Refused` for an OpenDocument file that is encrypted or no spreadsheet; all kinds have the same parts."""
     if b"encryption-data" in _read_start(archive, "META-INF/manifest.xml"):
-        raise Refused("bad-spreadsheet", PROTECTED)
+        raise Refused("bad-spreadsheet", PROTECTED_MESSAGE)
     media_type = _read_start(archive, "mimetype")
     if b"opendocument" in media_type and b"spreadsheet" not in media_type:
-        message = "it is an OpenDocument of another kind; copy its table into a spreadsheet"
+        message = "it is an OpenDocument file, but not a spreadsheet; copy its table into a spreadsheet"
         raise Refused("is-a-spreadsheet", message)
 
 
@@ -67,20 +67,20 @@ def _read_start(archive: ZipFile, part: str) -> bytes:
     except KeyError:
         return b""
     except Exception as error:  # damaged compressed bytes raise errors of many types
-        raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; {DAMAGED}") from None
+        raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; {DAMAGE_REMEDY}") from None
 
 
 def _explain_other_archive(names: set[str]) -> Refused:
     """Return the refusal of an archive that is not a spreadsheet, given the names of its parts."""
     if "encrypted-package" in names:
-        return Refused("bad-spreadsheet", PROTECTED)
+        return Refused("bad-spreadsheet", PROTECTED_MESSAGE)
     for part, advice in OTHER_ARCHIVES.items():
         if part in names:
             return Refused("is-a-spreadsheet", advice)
     if any(name.startswith("xl/") for name in names):
-        return Refused("bad-spreadsheet", f"it is damaged: {XLSX} is missing; {DAMAGED}")
+        return Refused("bad-spreadsheet", f"it is damaged: {XLSX_PART} is missing; {DAMAGE_REMEDY}")
     if not names:
-        return Refused("is-a-spreadsheet", "it is an empty archive; name the file with the table")
+        return Refused("is-a-spreadsheet", "it is an empty archive; pass the file that contains the table")
     files = f"{count(len(names), 'file')}, {'such as ' if len(names) > 1 else ''}{quote(min(names))}"
     return Refused("is-a-spreadsheet", f"it is an archive of {files}; extract the table first")
 
@@ -140,9 +140,9 @@ def read_markup(archive: ZipFile, sheet: str, wants_times: bool) -> SheetMarkup:
     Raises `Refused` (bad-spreadsheet), and `LookupError` or `ValueError` if the parts of the file do not fit together.
     """
     markup = SheetMarkup({}, [], [], set())
-    if ODS in archive.namelist():
-        if _has_marks(archive, ODS, [*_ODS_MARKS, *([_ODS_TIMES] if wants_times else [])]):
-            _parse_part(archive, ODS, _OdsHandler(markup, sheet))
+    if ODS_PART in archive.namelist():
+        if _has_marks(archive, ODS_PART, [*_ODS_MARKS, *([_ODS_TIMES] if wants_times else [])]):
+            _parse_part(archive, ODS_PART, _OdsHandler(markup, sheet))
         return markup
     part, time_styles = _find_part(archive, sheet), _find_time_styles(archive) if wants_times else set()
     if _has_marks(archive, part, _XLSX_MARKS):
@@ -192,8 +192,8 @@ def _search_timed_cells(archive: ZipFile, part: str, styles: set[str]) -> set[Ce
 
 def refuse_damaged(archive: ZipFile) -> None:
     """Raise `Refused` (bad-spreadsheet) for an ods file with invalid XML, because its reader might loop forever."""
-    if ODS in archive.namelist():
-        _parse_part(archive, ODS)
+    if ODS_PART in archive.namelist():
+        _parse_part(archive, ODS_PART)
 
 
 def _parse_part(archive: ZipFile, part: str, handler: Any = None) -> None:
@@ -216,17 +216,19 @@ def _parse_part(archive: ZipFile, part: str, handler: Any = None) -> None:
                 parser.Parse(piece)
         parser.Parse(b"", True)  # the end of the file
     except ExpatError as error:
-        raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; {DAMAGED}") from None
+        raise Refused("bad-spreadsheet", f"it is damaged: {part}: {error}; {DAMAGE_REMEDY}") from None
 
 
 def _refuse_doctype(*_: Any) -> None:
-    raise Refused("bad-spreadsheet", f"it declares a document type, which no spreadsheet program writes; {DAMAGED}")
+    raise Refused(
+        "bad-spreadsheet", f"it declares a document type, which no spreadsheet program writes; {DAMAGE_REMEDY}"
+    )
 
 
 def _add_cell_error(markup: SheetMarkup, cell: CellIndex, message: str) -> None:
     """Add the error of a cell. Raises `Refused` (bad-spreadsheet) if too many cells have errors."""
     if len(markup.cell_errors) == CELL_ERRORS_MAX:
-        raise Refused("bad-spreadsheet", f"more than {CELL_ERRORS_MAX:,} cells have errors or no value; {SAVE}")
+        raise Refused("bad-spreadsheet", f"more than {CELL_ERRORS_MAX:,} cells have errors or no value; {SAVE_REMEDY}")
     markup.cell_errors[cell] = message
 
 
@@ -242,7 +244,7 @@ def _find_part(archive: ZipFile, sheet: str) -> str:
         if tag == "Relationship":
             targets[attributes["Id"]] = attributes["Target"]
 
-    _parse_part(archive, XLSX, _StartHandler(add_sheet))
+    _parse_part(archive, XLSX_PART, _StartHandler(add_sheet))
     _parse_part(archive, "xl/_rels/workbook.xml.rels", _StartHandler(add_target))
     return normpath(join("/xl", targets[ids[sheet]])).lstrip("/")
 

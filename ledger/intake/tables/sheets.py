@@ -21,9 +21,9 @@ from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake.tables.columns import TableOptions, is_doubtful
 from ratings_ledger.ledger.intake.tables.recognition import CELLS_MAX, LISTED_MAX, Table, TableRead, recognise_games
 from ratings_ledger.ledger.intake.tables.sheet_markup import (
-    DAMAGED,
-    PROTECTED,
-    SAVE,
+    DAMAGE_REMEDY,
+    PROTECTED_MESSAGE,
+    SAVE_REMEDY,
     CellIndex,
     SheetMarkup,
     open_archive,
@@ -107,7 +107,7 @@ def read_sheet(path: str, sheet_name: str | None) -> Sheet:
         with closing(run_ahead(content, seconds=SECONDS_MAX, closes_files=True)) as packed:
             messages.extend(map(json.loads, packed))
     except (WorkerLost, TimeLimitExceeded):
-        raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or crashes the reader; {SAVE}") from None
+        raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or crashes the reader; {SAVE_REMEDY}") from None
     first, rest = messages[0], messages[1:]
     if isinstance(first, str):
         code, _, message = first.partition(" ")
@@ -160,22 +160,22 @@ def _read_content(path: str, sheet_name: str | None) -> Iterator[Any]:
             file.seek(0)
             sheet, other_sheets = _choose_sheet(CalamineWorkbook.from_filelike(file), sheet_name)
             if sheet.end is not None and (sheet.end[0] + 1) * (sheet.end[1] + 1) > CELLS_MAX:
-                message = f"the sheet {quote(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE}"
+                message = f"the sheet {quote(sheet.name)} has more than {CELLS_MAX:,} cells; {SAVE_REMEDY}"
                 raise Refused("bad-spreadsheet", message)
             columns = list(zip(*sheet.to_python(skip_empty_area=False), strict=True))
             markup = read_markup(archive, sheet.name, wants_times=any(date in map(type, cells) for cells in columns))
         except Refused:
             raise
         except PasswordError:
-            raise Refused("bad-spreadsheet", PROTECTED) from None
+            raise Refused("bad-spreadsheet", PROTECTED_MESSAGE) from None
         except (LookupError, ValueError):
-            raise Refused("bad-spreadsheet", f"it is damaged: its parts do not fit together; {DAMAGED}") from None
+            raise Refused("bad-spreadsheet", f"it is damaged: its parts do not fit together; {DAMAGE_REMEDY}") from None
         except (CalamineError, BadZipFile, OSError, EOFError, NotImplementedError, zlib.error) as error:
-            raise Refused("bad-spreadsheet", f"it is damaged: {error}; {DAMAGED}") from None
+            raise Refused("bad-spreadsheet", f"it is damaged: {error}; {DAMAGE_REMEDY}") from None
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # of a library in Rust
                 raise
-            raise Refused("bad-spreadsheet", f"it is damaged: its reader failed; {DAMAGED}") from None
+            raise Refused("bad-spreadsheet", f"it is damaged: its reader failed; {DAMAGE_REMEDY}") from None
     rows = _list_rows(columns, markup)
     hidden = [line for line, _ in rows if any(first < line <= last + 1 for first, last in markup.hidden)]
     cell_errors = [[row, column, message] for (row, column), message in sorted(markup.cell_errors.items())]
@@ -199,7 +199,7 @@ def _choose_sheet(book: Any, sheet_name: str | None) -> tuple[Any, list[str]]:
 
     names = [sheet.name for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
     if not names:
-        raise Refused("bad-spreadsheet", f"it has no sheet; {DAMAGED}")
+        raise Refused("bad-spreadsheet", f"it has no sheet; {DAMAGE_REMEDY}")
     if sheet_name is not None:
         matching = [name for name in names if name == sheet_name] or [
             name for name in names if name.strip().casefold() == sheet_name.strip().casefold()
