@@ -26,15 +26,17 @@ def end_soon_after_interrupt(format_message: Callable[[], str]) -> Iterator[None
         return
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
-    interrupted, has_exited = threading.Event(), threading.Event()
-    watch = threading.Thread(target=_force_exit, args=(read_end, interrupted, has_exited, format_message), daemon=True)
+    interrupted, has_block_ended = threading.Event(), threading.Event()
+    watch = threading.Thread(
+        target=_force_exit, args=(read_end, interrupted, has_block_ended, format_message), daemon=True
+    )
     previous_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     watch.start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(previous_fd)
-        has_exited.set()
+        has_block_ended.set()
         os.close(write_end)
         while watch.is_alive() and not interrupted.is_set():
             watch.join(0.01)
@@ -43,14 +45,14 @@ def end_soon_after_interrupt(format_message: Callable[[], str]) -> Iterator[None
 
 
 def _force_exit(
-    read_end: int, interrupted: threading.Event, has_exited: threading.Event, format_message: Callable[[], str]
+    read_end: int, interrupted: threading.Event, has_block_ended: threading.Event, format_message: Callable[[], str]
 ) -> None:
     """Read signal numbers until the other end is closed; after Ctrl-C, kill the process unless it exits in time."""
     while number := os.read(read_end, 1):
         if number[0] == signal.SIGINT:
             interrupted.set()
             time.sleep(GRACE_SECONDS)
-            if not has_exited.is_set():
+            if not has_block_ended.is_set():
                 os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"{format_message()}\n".encode())
             os._exit(INTERRUPTED)
     os.close(read_end)

@@ -91,12 +91,12 @@ def fits_at_any_position(draft: Draft, by: str) -> bool:
 
 
 def _format_draft_members(draft: Draft) -> str:
-    """Return the members of a record that its draft states; the draft's data is already canonical JSON."""
+    """Return the members `data`, `id` and `occurred_at` of a record; the draft's data is already canonical JSON."""
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
 def matches_draft(record: str, draft: Draft) -> bool:
-    """Tell whether a record agrees with all that a draft states, and supersedes nothing, without parsing the record.
+    """Tell, without parsing it, whether a record has a draft's data, id, time and type, and supersedes nothing.
 
     Return False if only parsing could tell.
     """

@@ -1,4 +1,4 @@
-"""Try a rule that scores rating periods on random games in small periods, each starting from the last one's states."""
+"""Try a rule for rating periods: call it on small periods of random games, each with the states after the previous."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ IDLE_PERIODS = 3  # before period i, players were inactive for i % IDLE_PERIODS 
 
 
 def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
-    """Call all functions of a rule on periods of a stream's games; return whether compiled code was tried, too.
+    """Call `score_period`, `explain_period` and `age` of a rule on periods of a stream's games.
+
+    Return whether compiled code was tried, too.
 
     `call_twice(row, function_name, arguments, call)` calls a function twice, and raises `RuleFailure` if the results
     differ or the arguments were changed. Raises `RuleFailure`.

@@ -55,7 +55,7 @@ class Pack(NamedTuple):
     cells:     the cells whose games the families need
     games:     the number of these games
     requested: the requested ladders of the families; empty for all ladders
-    stored:    the ladders of the families that are included even without games
+    stored:    those of the families' ladders that have stored standings, and so are included even without games
     """
 
     ruleset_id: str
@@ -99,7 +99,7 @@ def build_packs(
         facts: The facts with the rulesets and cells.
         ruleset_id: The ruleset.
         requested: The requested ladders and rulesets; empty for all.
-        stored: The ladders to include even without games.
+        stored: The ladders with stored standings, which are included even without games.
         games: The number of games in each cell, by its number in the facts.
         budget: The largest number of games in a pack with several families.
     """

@@ -61,9 +61,9 @@ class PeriodImpact(Result):
 class Impact(RowSequence[Effect]):
     """The changes in players' points, a summary per ladder, and the published lists that would come out differently.
 
-    `renamed` has the published lists on which only names change. `reasons` explains unexpected changes, and `failed`
-    the failed replays. `periods` has the ladders whose rating periods are affected. `times` is the ledger's time format
-    if the impact has times.
+    `renamed` has the published lists on which only names change. `reasons` explains unexpected changes. `failed` says
+    why versions are unusable and why replays failed. `periods` has the ladders whose rating periods are affected.
+    `times` is the ledger's time format if the impact has times.
     """
 
     _rows_member: ClassVar[str] = "changes"
@@ -152,7 +152,7 @@ def compute_impact_between(
                 equal_lists = [published for published in lists[name] if published.position not in positions]
                 renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, equal_lists)
         except RuleFailure as failure:
-            # a game that is not recorded yet has no position, so the message cannot say where the rule fails
+            # the message lacks the position if the failing game is not recorded yet, so say what cannot be replayed
             message = lookups.describe_failure(failure, after.facts)
             failed.append(message.replace(": the rule", " cannot be replayed: the rule", 1))
             continue
@@ -170,7 +170,7 @@ def compute_impact_between(
 
 
 def _list_instants(ladders: Ladders, stream: Stream | None) -> list[int]:
-    """Return the times of a ladder's games and adjustments, in order."""
+    """Return the times of a ladder's games, then those of its adjustments, each in the order of the stream."""
     if stream is None:
         return []
     stream = ladders.stream(stream.ladder)  # a stream with all games; the given one may have only some
@@ -196,9 +196,9 @@ def _compare_lists(
             continue
         rows = _map_rows(lookups.load_rows(published))
         if rekey_by_current_id(rows, new, *facts) != new:
-            already = rekey_by_current_id(rows, old, old_ladder.facts, old_ladder.facts) != old
+            differs_already = rekey_by_current_id(rows, old, old_ladder.facts, old_ladder.facts) != old
             played_until = None if published.as_of is None else to_datetime(published.as_of)
-            yield DifferingList(published.ladder, played_until, published.position, already)
+            yield DifferingList(published.ladder, played_until, published.position, already=differs_already)
 
 
 def _find_renamed_lists(

@@ -105,12 +105,18 @@ def compare_published_list(
         if published.known_at < known_at
         else None
     )
-    causes = {share.player: share.amounts for share in decisions.shares} if decisions else {}
-    decision_indices = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
-    number_by_index = {cause: number for number, cause in enumerate(decision_indices)}
+    amounts_by_player = {share.player: share.amounts for share in decisions.shares} if decisions else {}
+    decision_indices = sorted(
+        {index for amounts in amounts_by_player.values() for index in amounts if index is not None}
+    )
+    number_by_index = {index: number for number, index in enumerate(decision_indices)}
     rows = [
         _build_row(
-            player, published_points.get(player), current_points.get(player), causes.get(player, {}), number_by_index
+            player,
+            published_points.get(player),
+            current_points.get(player),
+            amounts_by_player.get(player, {}),
+            number_by_index,
         )
         for player in dict.fromkeys([*published_points, *current_points])
     ]
@@ -125,7 +131,7 @@ def compare_published_list(
         ruleset=published.ruleset,
         ruleset_now=None if current_state.ranking is None else current_state.ranking.ruleset,
         differing=sum(row.differs for row in rows),
-        decisions=tuple(decisions.decisions[cause] for cause in decision_indices) if decisions else (),
+        decisions=tuple(decisions.decisions[index] for index in decision_indices) if decisions else (),
         rows=tuple(rows),
         previous=None if previous is None or previous.as_of is None else to_datetime(previous.as_of),
         failed=failed,
@@ -139,10 +145,10 @@ def _build_row(
     old: RankedPoints | None,
     new: RankedPoints | None,
     amounts: Mapping[int | None, Fraction],
-    numbers: Mapping[int, int],
+    number_by_index: Mapping[int, int],
 ) -> PublishedRowDiff:
     before, after = old and old.points, new and new.points
-    causes = (ListCause(None if cause is None else numbers[cause], amount) for cause, amount in amounts.items())
+    causes = (ListCause(None if index is None else number_by_index[index], amount) for index, amount in amounts.items())
     change = None if before is None or after is None else after - before
     return PublishedRowDiff(
         player=player,

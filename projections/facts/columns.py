@@ -367,12 +367,12 @@ class Facts:
         numbers[np.repeat(has_column, counts)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
         return arrays.as_column(numbers)
 
-    def extend_optional(self, name: str, first: int, numbers: Iterable[int]) -> None:
-        """Append the numbers of participants to an optional column. The first of them has the index `first`."""
+    def extend_optional(self, name: str, first: int, values: Iterable[int]) -> None:
+        """Append values to an optional column, for consecutive participants from the index `first` on."""
         code, default = find_optional_column(name)
         column = self.optional.setdefault(name, array(code))
         column.extend(array(code, [default]) * (first - len(column)))
-        column.extend(numbers)
+        column.extend(values)
 
     def release_pages(self) -> None:
         """Release the memory of `ROW_COLUMNS` and `SLOT_COLUMNS` in files. They are read again when needed."""

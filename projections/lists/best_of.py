@@ -11,7 +11,7 @@ multiplied by the weight of the round before the best results are chosen. Adjust
     places        more first places; if equal, more second places, and so on
     first         the earlier round with a first place; if equal, with a second place, and so on
     more wins     more games in which no player got more points, and at least one got fewer
-    head-to-head  more wins than losses against rivals who are still tied, by points from the same game
+    head-to-head  a larger number of wins minus losses against rivals who are still tied, by points from the same game
     last game     the better place in the last round; players without a place in it come last
 """
 
@@ -25,7 +25,8 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, RankingInput, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
-# larger than any place or round: places that a player never reached come last, and no place exceeds it if all count
+# larger than any place or round: the round of a place that a player never reached, and the worst place that counts
+# if all places count
 NEVER = 10**9
 PLACE_TIE_BREAKS = ("places", "first", "last game")
 

@@ -146,8 +146,8 @@ def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None
 def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> ClockExplanation:
     """Explain a player's main timer up to an instant; by default, up to the end, assuming that no more events arrive.
 
-    If the timer still runs at the instant, the last line says "so far". Raises `Unknown` for a clock that had not been
-    started, and for a player who is not in the game.
+    If the timer runs at the instant, the last line has the time that it has lost since it started. Raises `Unknown` for
+    a clock that had not been started, and for a player who is not in the game.
     """
     clock = _replay_clock(events, at)
     if at is None:

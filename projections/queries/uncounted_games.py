@@ -45,12 +45,12 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
         return None
     params: Any = newest(versions).params
     monthly = facts.rulesets.get(params.of, [])
-    if find_months_problem(newest(versions), monthly):
-        return f"the ladder sums the places of the lists of {params.of}, which are not available"
+    if problem := find_months_problem(newest(versions), monthly):
+        return f"the ladder cannot sum the places on monthly lists: {problem}"
     reason = decide_eligibility(facts, row, monthly).reason
     if reason:
-        return f"the ladder sums the places of months, and no month counts the game: {reason}"
-    return f"the ladder sums the places of months; see {name_ladders_of_game(facts, row, monthly[0].ruleset)[0]}"
+        return f"the ladder sums the places on monthly lists, and no monthly list counts the game: {reason}"
+    return f"the ladder sums the places on monthly lists; see {name_ladders_of_game(facts, row, monthly[0].ruleset)[0]}"
 
 
 def add_forfeit(reason: str | None, game: Mapping[str, Any]) -> str | None:

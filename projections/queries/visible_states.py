@@ -49,7 +49,7 @@ class LadderStates:
 
     @cached_property
     def _day(self) -> int:
-        """Return the day to which states are aged; `MISSING` on a ladder without games."""
+        """Return the day to which states are aged; `MISSING` without `as_of` on a ladder without games."""
         zone, last = self._version.ruleset.time_zone, self._trace.last_row
         if self._as_of is None and last is None:
             return MISSING

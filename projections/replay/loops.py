@@ -225,7 +225,7 @@ def bring_states_forward(
             points = state[0]
             state = age(state, gaps[1][first_slot + i], constants)
             if state[0] != points:
-                raise ValueError("age changed the first column")
+                raise ValueError("`age` changed the first state column, which it must not change")
         for column in range(count_columns(states)):
             states[column][i] = state[column]
     return minted, burned
@@ -376,7 +376,7 @@ def run_ladder(
     recorded:    receives the state of each slot's player before the game, by state column; may be empty
     mints:       receives the points that each game and the new seasons before it mint; may be empty
     adjustment_games, adjustment_players, adjustment_units, are_version_entries: by adjustment, the game that it
-                 precedes, its player, its units, and whether it is a version entry
+                 precedes, its player, its units, and whether it marks that a new version takes effect for the player
     starting_states_of_adjustments: by state column and adjustment, the state with which a new player joins
     states_before_adjustments: receives the player's state before each adjustment, by state column
     """
@@ -482,7 +482,7 @@ def run_periods(
     starting_states_of_adjustments: Numbers,
     states_before_adjustments: Numbers,
 ) -> int:
-    """Score the periods from `first` up to, but not including, `stop`. Apply each adjustment before its period.
+    """Score the periods from `first` to before `stop`, and apply each adjustment before the period that follows it.
 
     Returns and raises the same as `run_ladder`. Arguments with the same names have the same meaning.
 

@@ -4,19 +4,19 @@
     E: table 8.1.2 by the difference D of the ratings at the month's start;  S = 1 won, 1/2 drawn, 0 lost
 
 (FIDE Handbook B.02, Rating Regulations, 8.1 to 8.3.) The rating, the number of games and the age at the month's start
-decide on K: 40 below 30 games; else 10 for players who ever had 2400; else 40 until the end of the year in which they
-turn 18 while rated below 2300; else 20. If K times the games of the month exceeds 700, K is the largest whole number
-that keeps it within 700.
+decide on K: 40 below 30 games; else 10 for players who ever had 2400; else 40 while they are rated below 2300, up to
+the end of the year in which they turn 18; else 20. If K times the games of the month exceeds 700, K is the largest
+whole number that keeps it within 700.
 
 A difference of more than 400 counts as 400. Three parameters cover the changes between versions of the regulations.
-`difference_max_for`: the limit helps the stronger player in every game, or only in the game of a league with the
+`difference_max_for`: the limit helps the stronger player in every game or, in each league, only in the game with the
 largest difference (the weaker player's difference is always limited). `full_difference_from`: from this rating on, a
 player's own differences count in full. `lift`: players between two ratings are lifted by this percentage of the way to
 the upper one, once, when the version takes effect.
 
-Players below the floor are unrated, and so is a player without a seed. Games of an unrated player change no rating and
-do not count towards 700. Initial ratings are not computed. Every step but the final rounding is exact: K and 100 E are
-whole, so a month's sum is a whole number of half hundredths.
+Players below the floor are unrated. So is a player without a seed if `start` is below the floor, as it is by default.
+Games of an unrated player change no rating and do not count towards 700. Initial ratings are not computed. Only D and
+the final sum are rounded, both to whole points: K, 100 S and 100 E are whole, so a sum is a whole number of hundredths.
 
     1922, K 40, beats 1798 (D 124, E 0.67), loses to 1801 (D 121, E 0.66) and beats 1897 (D 25, E 0.53):
     +13.20 - 26.40 + 18.80 = +5.60, rounded to +6: 1928
@@ -171,7 +171,7 @@ def check(n: int, columns: Columns, params: FideEloParams) -> str | None:
 
 
 def round_to_points(units: int) -> int:
-    """Round units to whole points, half away from zero. Return the result in units, too."""
+    """Round units to whole points, half away from zero. The result is still in units."""
     size = (2 * abs(units) + SCALE) // (2 * SCALE) * SCALE
     return -size if units < 0 else size
 
@@ -217,12 +217,12 @@ def is_largest(p: int, row: int, before: Columns, offsets: Numbers, rows: Column
 
     Of games with equal differences, only the first one counts as the largest.
     """
-    league, weakest = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
+    league, opponent_rating = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
     if league == MISSING:
         return True
     for other_row in range(offsets[p], offsets[p + 1]):
         rating = before[RATING][rows[OPPONENT][other_row]]
-        is_larger = rating < weakest or (rating == weakest and other_row < row)
+        is_larger = rating < opponent_rating or (rating == opponent_rating and other_row < row)
         if is_larger and rows[OWN + LEAGUE][other_row] == league and is_rated(rating, constants):
             return False
     return True
@@ -374,7 +374,7 @@ def explain_period(
     params: FideEloParams,
     after: Columns,
 ) -> list[tuple[int, Term]]:
-    """Return a term for every game of player p, then one for rounding to whole points and for a lost rating, if any."""
+    """Return a term for every game of player p, then, if needed, one for rounding and one for a lost rating."""
     constants, own = prepare(params), before[RATING][p]
     games = count_rated_games(p, before, offsets, rows, constants)
     full = period_factor(p, before, offsets, rows, constants) if games else 0

@@ -101,7 +101,7 @@ UNCOUNTED = {
     "another city": ("mar-7", "catan-monthly/8/basic/2010-03", "it belongs to catan-monthly/7/basic/2010-03"),
     "the month of UTC": ("late", FEBRUARY, "it belongs to catan-monthly/7/basic/2010-03"),
     "later than asked for": ("mar-7", MARCH, "it was played after the as-of time", "--as-of", "2010-03-06"),
-    "an annual list": ("mar-7", YEAR, f"the ladder sums the places of months; see {MARCH}"),
+    "an annual list": ("mar-7", YEAR, f"the ladder sums the places on monthly lists; see {MARCH}"),
     "an annual list, the month of Berlin": ("late", YEAR, f"see {MARCH}"),
     "an annual list of another year": ("mar-7", "catan-annual/7/basic/2011", "it belongs to catan-annual/7/basic/2010"),
 }

@@ -4,7 +4,7 @@
      "plays":[{"uuid":"6f1c...","gameRefId":1,"playDate":"2024-11-22 20:05:00","playerScores":[
          {"playerRefId":1,"score":"3+7","winner":true},{"playerRefId":2,"score":"8","winner":false}]}]}
 
-The uuid of a play is the id of its game, so an edited play is compared with the recorded game.
+A play becomes a game of the ledger with the play's uuid as its id, so an edited play is compared with that game.
 """
 
 import json

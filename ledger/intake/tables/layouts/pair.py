@@ -40,9 +40,9 @@ def refuse_without_result(view: TableView) -> None:
     """Raise `Refused` (unclear-layout) for a table in which no column says who won."""
     first = view.find_name(FIRST) if FIRST in view.meanings else view.find_name("player")
     message = f"no column says who won; if each row lists its players by place, {first} first, pass"
-    has_several_players = not {*SIDES[2:]}.isdisjoint(view.meanings)
-    scores = "the columns Score 1, Score 2 and so on" if has_several_players else "the columns Score 1 and Score 2"
-    advice = f"--layout places; otherwise add a column Winner{'' if has_several_players else ' or Result'}, or {scores}"
+    has_third_player = not {*SIDES[2:]}.isdisjoint(view.meanings)
+    scores = "the columns Score 1, Score 2 and so on" if has_third_player else "the columns Score 1 and Score 2"
+    advice = f"--layout places; otherwise add a column Winner{'' if has_third_player else ' or Result'}, or {scores}"
     raise Refused("unclear-layout", f"{message} {advice}", view.header_line)
 
 
