@@ -22,7 +22,7 @@ from ratings_ledger.cli.arguments.tables import (
     table_options,
 )
 from ratings_ledger.cli.arguments.views import decode_for_command
-from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options, write_command
+from ratings_ledger.cli.arguments.writing import CommandFunction, WriteContext, with_game_options, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
@@ -54,12 +54,16 @@ from ratings_ledger.projections.facts.lookups import require_player
 GAMES_SHOWN_MAX = 20
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="The reason, which is recorded.")
-expect_option = click.option(
-    "--expect",
-    metavar="POSITION",
-    type=click.IntRange(min=1),
-    help="Refuse unless the last event about the game is at POSITION.",
-)
+
+
+def expect_option(subject: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Return the option --expect of a command that changes `subject`, such as "the game"."""
+    return click.option(
+        "--expect",
+        metavar="POSITION",
+        type=click.IntRange(min=1),
+        help=f"Refuse unless the last event about {subject} is at POSITION.",
+    )
 
 
 @command()
@@ -81,7 +85,7 @@ expect_option = click.option(
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
 @click.option("--edit", is_flag=True, help="Open the game in your editor.")
-@expect_option
+@expect_option("the game")
 @table_options
 @with_game_options("all")
 def correct(  # long, because each option is a parameter
@@ -252,7 +256,7 @@ def _edit_game(game: RevisedGame) -> dict[str, Any]:
 
 def _read_game() -> dict[str, Any]:
     """Return the complete game on standard input. Raises `Refused`, and `click.UsageError` at a terminal."""
-    remedy = "name PLAYERS, pass an option with the correction, such as --at, or --edit, or give JSON on standard input"
+    remedy = "name PLAYERS, pass --edit or an option with the correction, such as --at, or give JSON on standard input"
     if sys.stdin.isatty():
         raise click.UsageError(remedy)
     if not (content := sys.stdin.buffer.read(1 << 20)).strip():
@@ -279,7 +283,7 @@ def _read_game() -> dict[str, Any]:
     help="Void all games of the imports with this name, or of the import at a position.",
 )
 @reason_option
-@expect_option
+@expect_option("the game or event")
 @write_command
 def void(
     context: WriteContext,
@@ -319,7 +323,7 @@ def void(
 @command()
 @click.argument("game_id", metavar="GAME", type=to_nfc)
 @reason_option
-@expect_option
+@expect_option("the game")
 @write_command
 def reinstate(context: WriteContext, game_id: str, reason: str, expect: int | None) -> int:
     """Make a voided GAME count again, as it was last corrected."""

@@ -59,7 +59,7 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
     "--system",
     metavar="NAME",
     callback=_read_system,
-    help=f"Rating system to use with --for instead of {ELO}, such as glicko; for others: ratings rules list --shipped.",
+    help=f"Rating system to use with --for instead of {ELO}: club-elo, glicko, glicko-2, weng-lin or weng-lin-bt.",
 )
 @click.option(
     "--zone",

@@ -52,8 +52,8 @@ class ProgressLog:
 def show_progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
     """Provide a function that reports a step and its numbers in the log, or else on a bar if stderr is a terminal.
 
-    With neither, the function does nothing.
-    The number `ladders` or `tasks` is the total, and `ladders_done` or `tasks_done` the completed part.
+    With neither, the function does nothing. The number `ladders` or `tasks` is the total, and `ladders_done` or
+    `tasks_done` the completed part.
     """
     if log is not None:
         yield _limit_rate(log.write)

@@ -28,6 +28,8 @@ from ratings_ledger.ledger.validation.validator import LadderChecksAt, find_misf
 # the codes of refusals for a truncated line
 TRUNCATION_CODES = ("bad-json", "bad-utf8")
 NOT_FOLLOWING = "does not follow from the lines before it"
+# the whole command, because `ratings backup check` has no such option
+SALVAGE_REMEDY = "or restore the readable events: ratings import --restore --incomplete FILES"
 
 
 class BackupFiles(NamedTuple):
@@ -240,7 +242,7 @@ def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, 
         message = f"the file ends at {head} without the last line of an export, so it may be cut off"
         if not backup.incomplete and backup.head is None:
             remedy = "if it came from standard output or an older version, pass its end with --head POSITION:CHAINHASH"
-            raise Refused("end-missing", f"{message}; {remedy}; or restore the readable events with --incomplete")
+            raise Refused("end-missing", f"{message}; {remedy}; {SALVAGE_REMEDY}")
     elif end.since != _to_chain_head(before):
         problem = (
             f", but the files before it end at {_to_chain_head(before)}" if before.position else ": it is an increment"
@@ -250,8 +252,7 @@ def _check_end(end: ExportEnd | None, line: int, *, before: Head, latest: Head, 
     else:
         message = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"
         if end.head != head and not backup.incomplete:
-            remedy = "use an unchanged file, or restore the readable events with --incomplete"
-            raise Refused("end-mismatch", f"{message}; {remedy}", line)
+            raise Refused("end-mismatch", f"{message}; use an unchanged file, {SALVAGE_REMEDY}", line)
     return message if backup.incomplete and (end is None or end.head != head) else None
 
 

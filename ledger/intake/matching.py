@@ -196,8 +196,8 @@ def order_play_times(
     """Return the time of play of each row's game, by index, chosen so that a replay follows the order of the sheet.
 
     Games with the same time are replayed in the order of their positions. If the sheet has such games in another order,
-    a later one gets the time of the game before it plus a microsecond. Games from other sources (`other_games`) keep
-    their times.
+    a later one gets the time of the game before it, plus a microsecond if its own position is lower. Games from other
+    sources (`other_games`) keep their times.
     """
     times: dict[int, int] = {}
     last_time, last_position = INSTANT_MIN, 0

@@ -214,7 +214,10 @@ def test_restore_without_end_line_needs_head(
             ratings("import", "--restore", *(tmp_path / f for f in files), db=copy), "end-missing", "--incomplete"
         )
         assert_refused(
-            ratings("backup", "check", *(tmp_path / f for f in files)), "end-missing", "--head POSITION:CHAINHASH"
+            ratings("backup", "check", *(tmp_path / f for f in files)),
+            "end-missing",
+            "--head POSITION:CHAINHASH",
+            "; or restore the readable events: ratings import --restore --incomplete FILES",
         )
     for command in (("import", "--restore"), ("backup", "check")):
         assert_refused(ratings(*command, "--head", whole, tmp_path / "one.jsonl", db=copy), "end-mismatch", "cut off")

@@ -320,7 +320,7 @@ def test_correction_without_values_is_told_what_to_give(db: str, ratings: Rating
     append_lines(ratings, db, build_galactic_line("new", "anna", "ben"))
     result = ratings("correct", "new", *REASON_OPTION, db=db)
     assert (result.exit_code, result.stdout) == (1, "Nothing was recorded.\n")
-    assert result.stderr.startswith("bad-json: there is no game on standard input; name PLAYERS, pass an option")
+    assert result.stderr.startswith("bad-json: there is no game on standard input; name PLAYERS, pass --edit or an ")
 
 
 @pytest.mark.slow

@@ -101,6 +101,13 @@ def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -
     assert own.get("period", "game") == "game"
 
 
+def test_help_names_every_system(ratings: Ratings) -> None:
+    """The help of `init` names each system that --system accepts."""
+    text = " ".join(ratings("init", "--help").stdout.split())
+    names = text.partition("instead of elo: ")[2].partition(".")[0]
+    assert sorted(["elo", *names.replace(" or ", ", ").split(", ")]) == sorted(SYSTEMS)
+
+
 def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
     """A template takes the zone that is named instead of the home zone."""
     published = ratings("rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Europe/Rome", db=db)

@@ -285,7 +285,9 @@ def test_dates_after_now_are_failures(db: str, ratings: Ratings, monkeypatch: py
     assert message.endswith(
         "Z, in the future by this machine's clock; correct the clock, or if it is right, run: ratings verify"
     )
-    assert ratings("status", db=db).stdout.count("\ndated after now") == 3
+    table = ratings("status", db=db).stdout
+    assert table.count("\ndated after now") == 3
+    assert "; correct the clock, or if it is right: ratings verify" in " ".join(table.split())
     rows = json.loads(ratings("doctor", "--format", "json", db=db).stdout)
     assert [row["state"] for row in rows if " is dated 20" in row["value"]] == ["WRONG"] * 3
     assert ratings("doctor", db=db).exit_code == 1

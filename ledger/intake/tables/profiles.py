@@ -124,9 +124,7 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
                     except Refused as problem:
                         refuse(name, problem.message, key)
             if name == "columns" and not problems:
-                value = {
-                    renamed_columns: parse_meaning(ours) if ours else "" for renamed_columns, ours in value.items()
-                }
+                value = {column: parse_meaning(ours) if ours else "" for column, ours in value.items()}
             options[_TABLES[name][0]] = value
     if problems:
         return TableProfile(TableOptions(), []), sorted(problems, key=lambda problem: problem.line or 0)
