@@ -153,20 +153,14 @@ class Snapshot(SnapshotReader):
         if "/" in name:
             missing = "a player" if is_player else "a player or a game"
             raise BadArgument(f"{quote(name)} is a ladder; name {missing}, too", "player")
-        from ratings_ledger.projections.queries.candidate_ladders import (
-            choose_candidate,
-            list_candidate_ladders,
-            pick_common_ladder,
-        )
-        from ratings_ledger.projections.queries.survey import load_all_ladders
+        from ratings_ledger.projections.queries.candidate_ladders import list_candidate_ladders, pick_common_ladder
 
         with self.survey() as survey:
-            candidates, ladders_of_game = list_candidate_ladders(survey, name, is_player)
-            unscored = () if candidates else load_all_ladders(survey).unscored
-        explanations = (self.explain(ladder_name, name) for ladder_name in ladders_of_game)
-        if ladders_of_game and (ladder := pick_common_ladder(explanations)):
+            candidates = list_candidate_ladders(survey, name, is_player)
+        explanations = (self.explain(ladder_name, name) for ladder_name in candidates.ladders_of_game)
+        if candidates.ladders_of_game and (ladder := pick_common_ladder(explanations)):
             return name, ladder
-        return name, choose_candidate(survey, name, candidates, unscored)
+        return name, candidates.choose(survey, name)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
@@ -665,9 +659,12 @@ class Snapshot(SnapshotReader):
             elif not games and (player or game):
                 facts = self._load_ladders(log.connection, head(log.connection).position).facts
                 hint = suggest_name(facts, player, game)
-            times = log.times
-        rows = tuple(replace(row, data=people.use_current_ids(row.data)) if people else row for row in games)
-        return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=invalid, times=times)
+            rows = tuple(replace(row, data=people.use_current_ids(row.data)) if people else row for row in games)
+            filters = (game_id, game, player, since, by, self.as_of, self.known_at)
+            is_narrowed, older = any(value is not None for value in filters), total - len(rows)
+            return RecordedGames(
+                rows, older=older, game_id=game_id, narrowed=is_narrowed, hint=hint, left_out=invalid, times=log.times
+            )
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """Yield the games that are not voided, with the players' current ids, in the order of their first records.

@@ -312,11 +312,11 @@ def void(
     with context.ledger.reading() as connection:
         log = Log(connection)
         if log.event(event) is None and event.isascii() and event.isdigit() and len(event) <= 18:
-            found = log.find_event_id(int(event))
-            if found is None:
+            event_id = log.find_event_id(int(event))
+            if event_id is None:
                 message = f"no event has the id {quote(event)} or is at this position; see: ratings log"
                 return context.refuse("event.voided", Refused("event-unknown", message))
-            event = found
+            event = event_id
     return _record_event(context, "event.voided", {"id": event, "reason": reason}, based_on=expect)
 
 

@@ -22,8 +22,6 @@ from ratings_ledger.projections.queries.recorded_events import (
 
 GAME_COLUMNS = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENT_COLUMNS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
-# the parameters of `ratings games` that leave out games
-GAME_FILTERS = ("game_id", "game", "player", "since", "by", "as_of", "known_at")
 
 
 def print_games_csv(games: RecordedGames) -> None:
@@ -48,9 +46,7 @@ def print_games(games: RecordedGames) -> None:
     The table has the column game only if the games differ in it, and the column group only if a game has a group.
     """
     if not games.rows:
-        parameters = click.get_current_context().params
-        is_narrowed = any(parameters[name] is not None for name in GAME_FILTERS)
-        render.note(f"No such game is recorded{games.hint or '.'}" if is_narrowed else "No game is recorded yet.")
+        render.note(f"No such game is recorded{games.hint or '.'}" if games.narrowed else "No game is recorded yet.")
         return
     if games.game_id is not None:
         _print_game(games.rows[0], games.times)

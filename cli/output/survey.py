@@ -24,16 +24,14 @@ def print_ladders_or_lists_csv(answer: AllLadders | AllLists) -> None:
 
 def print_ladders(ladders: AllLadders) -> None:
     """Print the ladders, or why there are none."""
-    # the reasons are printed, too
-    subject = "No usable ladder" if ladders.unusable or ladders.failed else "No ladder"
-    if not ladders.rows and ladders.requested_as_of is not None and ladders.at.as_of is not None:
-        render.note(f"{subject} has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
-        return
-    if not ladders.rows and (ladders.unusable or ladders.failed):
-        render.note(f"{subject} has a game.")
-        return
     if not ladders.rows:
+        has_problems = bool(ladders.unusable or ladders.failed)  # which are printed, too
+        subject = "No usable ladder" if has_problems else "No ladder"
         reason = describe_no_games(ladders.unscored)
+        if ladders.requested_as_of is not None and ladders.at.as_of is not None:
+            reason = f"{subject} has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}."
+        elif has_problems:
+            reason = f"{subject} has a game."
         render.note(render.plain(reason[0].upper() + reason[1:]))
         return
     distinct = drop_duplicate_ladders(ladders.rows)

@@ -58,27 +58,29 @@ def open_cluster_work(
         prepared = prepare_with_retries(ledger, cluster, position)
         isolated = list_package_rulesets(prepared.facts)
 
-        def generate_results(requested: Collection[str], stored: Collection[str], changes: bool) -> Results:
+        def generate_results(requested: Collection[str], stored: Collection[str], with_changes: bool) -> Results:
             with closing(
-                compute_on_cluster(ledger, cluster, prepared, requested, stored, changes, isolated)
+                compute_on_cluster(ledger, cluster, prepared, requested, stored, with_changes, isolated)
             ) as ladders_of_packs:
                 yield from ladders_of_packs
             if isolated:
                 with ledger.reading() as connection:
                     ladders = Ladders(decode(connection, position, cached=False))
-                build = partial(build_ladder, with_changes=changes)
+                build = partial(build_ladder, with_changes=with_changes)
                 requested_rulesets = {parse_name(name).ruleset_id for name in requested}
                 isolated_plan = ComputePlan(
                     {}, [], [name for name in isolated if not requested or name in requested_rulesets]
                 )
                 compute_isolated = isolate(ladders, requested, stored, build, rule_seconds)
                 with closing(
-                    compute(ladders, isolated_plan, build, compute_isolated=compute_isolated, with_changes=changes)
+                    compute(ladders, isolated_plan, build, compute_isolated=compute_isolated, with_changes=with_changes)
                 ) as ladders_of_packages:
                     yield from ladders_of_packages
 
-        def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
-            return 0, generate_results(requested, stored, changes)
+        def compute_ladders(
+            requested: Collection[str], stored: Collection[str], with_changes: bool
+        ) -> tuple[int, Results]:
+            return 0, generate_results(requested, stored, with_changes)
 
         yield Work(prepared.facts, prepared.games, compute_ladders)
         # only after success, because the next try after a failure reuses the objects
@@ -91,7 +93,7 @@ def compute_on_cluster(
     prepared: PreparedLog,
     requested: Collection[str],
     stored: Collection[str],
-    changes: bool,
+    with_changes: bool,
     isolated: Collection[str],
 ) -> Generator[BuiltLadder | LadderFailure]:
     """Compute the ladders of a log on a cluster, like `computing.compute`, except for the rulesets in `isolated`.
@@ -109,8 +111,8 @@ def compute_on_cluster(
             pack,
             requested=pack.requested,
             stored=pack.stored,
-            changes=changes,
-            streamed=find_streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
+            changes=with_changes,
+            streamed=find_streamed_ladder(pack, facts.rulesets[ruleset_id], with_changes),
         )
         for ruleset_id in planned.isolated
         if ruleset_id not in isolated

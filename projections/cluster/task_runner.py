@@ -62,7 +62,7 @@ def run_tasks(
         if _is_intact(cluster.objects, task.output):
             queue.done.add(task)
             yield task
-    queue.queue_tasks()
+    queue.fill()
     turns, ended = 0, dict[Any, Exception | None]()
     try:
         while len(queue.done) + len(queue.given_up) < len(tasks):
@@ -102,8 +102,8 @@ class _TaskQueue:
         cluster.own_objects.update(plan_range.plans for plan_range in self._plan_ranges.values())
         cluster.own_objects.update(task.output for task in tasks)
 
-    def queue_tasks(self) -> None:
-        """Queue the tasks that are not done; if there are any, create the object that holds all plans."""
+    def fill(self) -> None:
+        """Fill the queue with the tasks that are not done; if there are any, create the object that holds all plans."""
         self._waiting = [task for task in reversed(self._tasks) if task not in self.done]
         if self._waiting:  # one object for all plans, because a store may take tens of milliseconds per object
             name = self._plan_ranges[self._tasks[0]].plans

@@ -66,7 +66,7 @@ class Cause(NamedTuple):
         """Return the cause's whole contribution to the difference."""
         return self.own + self.ripple
 
-    def opposite(self) -> Cause:
+    def negate(self) -> Cause:
         """Return the cause of the opposite difference; a game that was played is then one that is not played yet."""
         kind = {PLAYED: NOT_PLAYED, NOT_PLAYED: PLAYED}.get(self.kind, self.kind)
         return self._replace(kind=kind, own=-self.own, ripple=-self.ripple)
@@ -105,7 +105,7 @@ def attribute_difference(
     """
     if before.known_at > after.known_at:
         forward = attribute_difference(connection, ladder, player, after, before)
-        causes = [cause.opposite() for cause in reversed(forward.causes)]
+        causes = [cause.negate() for cause in reversed(forward.causes)]
         return forward._replace(before=forward.after, after=forward.before, causes=causes)
     path = _Path(connection, ladder, player, before, after.known_at)
     initial_state = path.state

@@ -121,7 +121,7 @@ def compare_published_list(
         for player in dict.fromkeys([*published_points, *current_points])
     ]
     previous = _find_previous(connection, known_at, published)
-    rows = _extend_rows(loader, rows, published_state, previous, published_points)
+    rows = _extend_rows(loader, rows, published_state, previous=previous, points=published_points)
     position = find_last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
         ladder=published.ladder,
@@ -173,6 +173,7 @@ def _extend_rows(
     loader: SideLoader,
     rows: Sequence[PublishedRowDiff],
     state: RankedState,
+    *,
     previous: PublishedList | None,
     points: Mapping[str, RankedPoints],
 ) -> list[PublishedRowDiff]:

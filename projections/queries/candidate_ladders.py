@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.rejections import quote
@@ -96,7 +97,33 @@ def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) 
     return replace(row, games=len(slots), last_game=to_datetime(int(facts.occurred_at[stream.rows[last_game]])))
 
 
-def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
+class Candidates(NamedTuple):
+    """The candidate ladders for a query.
+
+    rows:            their rows: for a game, the ladder with the most games first; for a player, the ladder of the
+                     latest game first
+    ladders_of_game: the names of the ladders on which the game counts or, without any, the names of those that it
+                     belongs to; empty for a player
+    unscored:        the names of the recorded games, such as chess, that no ruleset scores
+    """
+
+    rows: Sequence[LadderRow]
+    ladders_of_game: Sequence[str]
+    unscored: Sequence[str]
+
+    def choose(self, survey: Survey, name: str) -> str:
+        """Return the only candidate for a name. Raises `BadArgument` if there are several, or none."""
+        return choose_only_ladder(
+            self.rows,
+            f" that {quote(name)} is on",
+            survey.requested_as_of,
+            unscored=self.unscored,
+            problems=survey.problems,
+            limit=PLAYER_LADDERS_LISTED_MAX,
+        )
+
+
+def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> Candidates:
     """Return the candidate ladders for a query about a player or, if a game has this id, about the game.
 
     With only one ladder in the ledger, or for a name that is neither a player nor a game, the first ladder is the only
@@ -107,23 +134,19 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
         name: the player or the game.
         is_player: if False, the name may also be the id of a game.
 
-    Returns:
-        The rows of the candidates: of a game, sorted by their number of games, most first; of a player, the ladder of
-        the latest game first. Then the names of the ladders on which the game counts or, without any, the names of
-        those that it belongs to; empty for a player.
-
     Raises:
         BadArgument: the player or game is not on any ladder.
         Unknown: (player-unknown) with `is_player`, the player is unknown.
     """
-    rows = load_all_ladders(survey).rows
+    all_ladders = load_all_ladders(survey)
+    rows, unscored = all_ladders.rows, all_ladders.unscored
     ladders_of_game = None if is_player else list_ladders_counting_game(survey, name)
     is_player_or_club = survey.facts.knows(name) or any(
         ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable_ids)
     )
     is_known = ladders_of_game is not None or is_player_or_club
     if len(rows) < 2 or not (is_known or is_player):
-        return rows[:1], ()
+        return Candidates(rows[:1], (), unscored)
     if not is_known:
         require_player(survey.facts, name)
     ladder_names = list_ladders_of_player(survey, name) if ladders_of_game is None else ladders_of_game
@@ -132,22 +155,9 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
         candidates = _sort_by_last_game(survey, candidates, name)
     if not candidates and not ladder_names:
         raise BadArgument(f"{quote(name)} is not on any ladder; see: ratings games", "player")
-    return candidates, () if ladders_of_game is None else [row.ladder for row in candidates] or ladder_names
-
-
-def choose_candidate(survey: Survey, name: str, candidates: Sequence[LadderRow], unscored: Sequence[str]) -> str:
-    """Return the only ladder that a player or game is on. Raises `BadArgument` if there are several, or none.
-
-    `unscored` has the names of the recorded games that no ruleset scores, for the message.
-    """
-    return choose_only_ladder(
-        candidates,
-        f" that {quote(name)} is on",
-        survey.requested_as_of,
-        unscored=unscored,
-        problems=survey.problems,
-        limit=PLAYER_LADDERS_LISTED_MAX,
-    )
+    if ladders_of_game is not None:
+        ladders_of_game = [row.ladder for row in candidates] or ladder_names
+    return Candidates(candidates, ladders_of_game or (), unscored)
 
 
 def pick_common_ladder(explanations: Iterable[GameExplanation]) -> str | None:

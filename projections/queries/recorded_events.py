@@ -308,13 +308,14 @@ class RecordedGame(Result):
 class RecordedGames(Answer, RowSequence[RecordedGame]):
     """Games by the time when they were played; `older` counts further matching games.
 
-    `game_id` is the only requested game, if any; `hint` is a did-you-mean hint for an empty answer; `left_out` has the
-    reason for each invalid record, by position.
+    `game_id` is the only requested game, if any; `narrowed` is True if any filter or coordinate was given; `hint` is a
+    did-you-mean hint for an empty answer; `left_out` has the reason for each invalid record, by position.
     """
 
     rows: tuple[RecordedGame, ...]
     older: int = field(default=0, metadata=HIDDEN, kw_only=True)
     game_id: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    narrowed: bool = field(default=False, metadata=HIDDEN, kw_only=True)
     hint: str = field(default="", metadata=HIDDEN, kw_only=True)
     left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
 

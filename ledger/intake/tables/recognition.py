@@ -213,9 +213,9 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     header, replaced = _drop_replaced_columns(names, header, body, options)
     problems += [*_check_unnamed_columns(table, line, header, body), *_check_utf8(names)]
     order = _find_order(body, _find_date_column(header), options, problems)
-    dropped = (*_list_dropped(names, options), *(left_out := find_left_out_columns(names, options)))
-    unknown_names = (name for name, ours in zip(names, header, strict=True) if name and ours is None)
-    unknown = tuple(name for name in unknown_names if name not in (*dropped, *replaced))
+    left_out = find_left_out_columns(names, options)
+    dropped = (*_list_dropped(names, options), *left_out)
+    unknown = _list_unknown(names, header, known=(*dropped, *replaced))
     if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
         problems[:0] = _find_profile_problems(names, unknown, options)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
@@ -250,6 +250,11 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
         dates=order.name if order.sentence else options.dates,
     )
     yield from _read_games(table, TableView(names, [*header], body, line, table.sheet), table_read, order.name, options)
+
+
+def _list_unknown(names: Sequence[str], header: Sequence[str | None], known: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the columns without a meaning, except the names that are `known`."""
+    return tuple(name for name, ours in zip(names, header, strict=True) if name and ours is None and name not in known)
 
 
 def _check_utf8(names: list[str]) -> list[Refused]:
