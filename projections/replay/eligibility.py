@@ -26,6 +26,7 @@ from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX, R
 from ratings_ledger.projections.facts.columns import (
     ABORTED,
     NONE,
+    TOO_FINE,
     TOO_LARGE,
     UNRATED,
     Cell,
@@ -198,9 +199,9 @@ def explain_unreadable(facts: Facts, row: int, version: Version, participants: S
         score, decimals = facts.recorded_score(participant)
         if decimals > ruleset.score_decimals and decimals != TOO_LARGE:
             name = facts.name_of(participant)
-            value = decimal(score, 10**decimals, decimals)
+            value = "" if decimals == TOO_FINE else f" {decimal(score, 10**decimals, decimals)}"
             reason = (
-                f"the score {value} of {name} has more decimals than {ruleset.name} allows (score_decimals = "
+                f"the score{value} of {name} has more decimals than {ruleset.name} allows (score_decimals = "
                 f"{ruleset.score_decimals})"
             )
             return UnreadableGame("score-too-fine", reason)

@@ -346,6 +346,11 @@ INCOMPLETE_GAMES = {
         "score-too-fine",
         "(score_decimals = 1)",
     ),
+    "a score with more decimals than any ruleset reads": (
+        build_game(build_seat("anna", 1, score="7.1234567"), SCORED[1], name="squash", numbers={"length": 5}),
+        "score-too-fine",
+        "the score of anna has more decimals than needs@1 allows (score_decimals = 1)",
+    ),
     "a score too large": (
         build_game(build_seat("anna", 1, score=2**53 - 1), SCORED[1], name="squash", numbers={"length": 5}),
         "integer-too-large",
