@@ -13,7 +13,7 @@ from typing import Any
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, StateValues
 from ratings_ledger.projections.expected_scores import ONE
 
-Numbers = Any  # an array of integers: `array.array`, a memoryview or numpy's
+Numbers = Any  # an array of integers (sums: of doubles): `array.array`, a memoryview or numpy's
 
 # the results of a loop over games or periods
 OK = -1
@@ -92,7 +92,7 @@ def gather(
 
 
 # compiled: numba takes flat arrays, so every array is an argument
-def number_in_ladders(
+def number_persons(
     slots: Numbers,
     slot_from: Numbers,
     player_of_slot: Numbers,
@@ -102,7 +102,7 @@ def number_in_ladders(
     persons: Numbers,
     persons_from: Numbers,
 ) -> None:
-    """Number the persons of each ladder in the order in which they join the ladder.
+    """Number the persons of each ladder in the order of their first slots.
 
     number_of_person: work space with an entry for every person; must be filled with -1
     numbers:          receives, by slot, the number of the person on the ladder
@@ -348,7 +348,7 @@ def run_ladder(
     game_states: Numbers,
     changes: Numbers,
     gaps: Numbers,
-    recorded: Numbers,
+    recorded_states: Numbers,
     mints: Numbers,
     mint_base: int,
     adjustment_games: Numbers,
@@ -373,16 +373,18 @@ def run_ladder(
     totals:      see `START_TOTAL`; updated
     game_states, changes: work space for the players of one game: their states before it, and the changes
     gaps:        see `bring_states_forward`
-    recorded:    receives the state of each slot's player before the game, by state column; may be empty
+    recorded_states: receives, by state column and slot, the player's state before it is brought forward to the game;
+                 may be empty
     mints:       receives the points that each game and the new seasons before it mint; may be empty
     adjustment_games, adjustment_players, adjustment_units, are_version_entries: by adjustment, the game that it
-                 precedes, its player, its units, and whether it marks that a new version takes effect for the player
+                 precedes, its player, its units, and whether it is a version entry: a mark that a new version takes
+                 effect for the player
     starting_states_of_adjustments: by state column and adjustment, the state with which a new player joins
     states_before_adjustments: receives the player's state before each adjustment, by state column
     """
     # column 0 has its own code, because most rules have no other column
-    points, game_points, point_changes, recorded_points = states[0], game_states[0], changes[0], recorded[0]
-    is_recorded, width = len(recorded_points) > 0, count_columns(states)
+    points, game_points, point_changes, recorded_points = states[0], game_states[0], changes[0], recorded_states[0]
+    records_states, width = len(recorded_points) > 0, count_columns(states)
     for game in range(first, stop + 1):
         totals[CURRENT] = game
         while totals[NEXT_ADJUSTMENT] < len(adjustment_games) and adjustment_games[totals[NEXT_ADJUSTMENT]] == game:
@@ -412,13 +414,13 @@ def run_ladder(
                 join(player, starting_states, player, states, on_ladder, totals)
             game_points[i] = points[player]
             point_changes[i] = 0
-            if is_recorded:
+            if records_states:
                 recorded_points[first_slot + i] = points[player]
         for column in range(1, width):
             for i in range(n):
                 game_states[column][i] = states[column][player_base + player_of_slot[first_slot + i]]
-                if is_recorded:
-                    recorded[column][first_slot + i] = game_states[column][i]
+                if records_states:
+                    recorded_states[column][first_slot + i] = game_states[column][i]
         season_minted, season_burned = bring_forward(n, first_slot, game_states, gaps, constants)
         # `| 0` makes numba reject a rule that does not return an integer
         minted = change_states(n, game_states, columns[:, first_slot : first_slot + n], constants, table, changes) | 0
@@ -473,7 +475,7 @@ def run_periods(
     states_after: Numbers,
     offsets: Numbers,
     gaps: Numbers,
-    recorded: Numbers,
+    recorded_states: Numbers,
     mints: Numbers,
     adjustment_periods: Numbers,
     adjustment_players: Numbers,
@@ -482,14 +484,15 @@ def run_periods(
     starting_states_of_adjustments: Numbers,
     states_before_adjustments: Numbers,
 ) -> int:
-    """Score the periods from `first` to before `stop`, and apply each adjustment before the period that follows it.
+    """Score the periods from `first` up to, but not including, `stop`.
 
-    Returns and raises the same as `run_ladder`. Arguments with the same names have the same meaning.
+    Apply each adjustment before the period it precedes, even if this is `stop`. Returns and raises the same as
+    `run_ladder`. Arguments with the same names have the same meaning.
 
     people, people_from, rows, rows_from: see `periods.ResultRows`
     period_states, states_after: work space for the players of one period: their states before and after it
     offsets:     work space for the bounds of each player's rows within the period
-    gaps, recorded: as in `run_ladder`, but by index of `people`
+    gaps, recorded_states: as in `run_ladder`, but by index of `people`
     mints:       receives the points that each period and the new seasons before it mint
     adjustment_periods: by adjustment, the period that it precedes
     """
@@ -526,7 +529,7 @@ def run_periods(
             offsets[i] = rows_from[first_entry + i] - rows_from[first_entry]
             for column in range(width):
                 period_states[column][i] = states[column][player]
-                recorded[column][first_entry + i] = states[column][player]
+                recorded_states[column][first_entry + i] = states[column][player]
         offsets[n] = rows_from[first_entry + n] - rows_from[first_entry]
         season_minted, season_burned = bring_forward(n, first_entry, period_states, gaps, constants)
         for column in range(width):
@@ -615,7 +618,7 @@ def run_ladders(
     results: Numbers,
     game_states: Numbers,
     changes: Numbers,
-    recorded: Numbers,
+    recorded_states: Numbers,
     mints: Numbers,
     no_adjustments: Numbers,
     no_states: Numbers,
@@ -646,7 +649,7 @@ def run_ladders(
             game_states,
             changes,
             no_states,
-            recorded,
+            recorded_states,
             mints,
             ladder_from[ladder],
             no_adjustments,
@@ -677,10 +680,12 @@ def predict(
 ) -> int:
     """Compare expected scores with results, for every pair of players in the games from `first` up to `stop`.
 
-    The game `stop` is not included. Returns `OK`, or the first game with an expected score that is not between 0 and 1.
+    The game `stop` is not included. Returns `OK`, or the first game with an expected score that is not strictly between
+    0 and 1.
 
     points: by slot, the player's points before the game
-    counts: updated: [0] pairs, [1] pairs without a tie, [2] twice the correct predictions, [3] games without places
+    counts: updated: [0] pairs, [1] pairs without a tie, [2] twice the number of these that were predicted correctly
+            (a pair with equal points counts half), [3] games without places
     sums:   updated: the sums of [0] squared errors and [2] log losses, each followed by the rounding error of the sum
     """
     for game in range(first, stop):
@@ -696,12 +701,12 @@ def predict(
                 expected = expectation / ONE
                 counts[0] += 1
                 if places[i] == places[j]:
-                    add_exactly(sums, 0, (expected - 0.5) ** 2)
-                    add_exactly(sums, 2, -0.5 * log(expected) - 0.5 * log(1 - expected))
+                    add_to_sum(sums, 0, (expected - 0.5) ** 2)
+                    add_to_sum(sums, 2, -0.5 * log(expected) - 0.5 * log(1 - expected))
                     continue
                 first_wins = places[i] < places[j]
-                add_exactly(sums, 0, (expected - 1.0) ** 2 if first_wins else expected**2)
-                add_exactly(sums, 2, -log(expected) if first_wins else -log(1 - expected))
+                add_to_sum(sums, 0, (expected - 1.0) ** 2 if first_wins else expected**2)
+                add_to_sum(sums, 2, -log(expected) if first_wins else -log(1 - expected))
                 counts[1] += 1
                 if points[i] == points[j]:
                     counts[2] += 1
@@ -710,7 +715,7 @@ def predict(
     return OK
 
 
-def add_exactly(sums: Numbers, index: int, addend: float) -> None:
+def add_to_sum(sums: Numbers, index: int, addend: float) -> None:
     """Add a number to the compensated sum at this index (A. Neumaier, Z. angew. Math. Mech. 54, 1974)."""
     before, after = sums[index], sums[index] + addend
     sums[index] = after

@@ -112,7 +112,7 @@ def number_players(facts: Facts, ladder_games: LadderGames) -> PlayerNumbers:
         arrays.zeros("q", ladder_count + 1),
     )
     compiling.run_loop(
-        loops.number_in_ladders,
+        loops.number_persons,
         ladder_games.slot,
         ladder_games.slot_from,
         facts.player,
