@@ -48,7 +48,7 @@ class RuleFailure(Exception):
         self.position = position
 
     def describe(self, facts: Facts) -> str:
-        """Return a message that names the ladder, the position and the error."""
+        """Return a message that names the ladder, the position (if there is one) and the error."""
         position = self.find_position(facts)
         where = f" at position {position}" if position else ""
         return f"{self.ladder}: the rule failed{where}: {self}"
@@ -59,7 +59,7 @@ class RuleFailure(Exception):
 
 
 def describe_failure(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
-    """Return a message that names the ladder, the position, the game and the error."""
+    """Return a message that names the ladder, the position and the game (if there are any) and the error."""
     return add_game_id(failure.describe(facts), failure.find_position(facts), connection)
 
 
@@ -108,10 +108,15 @@ def score_game(
 
 
 def check_balance(n: int, minted: int, changes: array[int]) -> list[int]:
-    """Return as a list the n changes that a rule filled in. Raises `ContractError` if the books do not balance."""
+    """Return as a list the n changes that a rule filled in.
+
+    Raises `ContractError` if the rule resized the array, minted too many points, or if the books do not balance.
+    """
     change_list = changes.tolist()
     if len(change_list) != n:
-        raise ContractError(f"score filled in {len(change_list)} of {n} changes")
+        raise ContractError(
+            f"score resized the array of changes from {n} to {len(change_list)} entries; it must only set the entries"
+        )
     if minted > UNITS_MAX:
         raise ContractError(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
     if minted < 0 or minted < sum(change_list):
@@ -280,7 +285,8 @@ def score_period_states(
 def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, function_name: str) -> list[list[int]]:
     """Return as lists the states that a rule filled in, by column.
 
-    Raises `ContractError` if a state is out of bounds, or if the books do not balance for column 0, the points.
+    Raises `ContractError` if the rule resized a column, if a state or `minted` is out of bounds, or if the books do not
+    balance for column 0, the points.
     """
     states, n = [list(column) for column in after], len(before[0])
     if [len(column) for column in states] != [n] * rule.width:
@@ -289,9 +295,9 @@ def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, 
             f"but it must fill in {[n] * rule.width}"
         )
     for column, values in zip(rule.state, states, strict=True):
-        if worst := next((value for value in values if abs(value) > UNITS_MAX), None):
+        if wrong_value := next((value for value in values if abs(value) > UNITS_MAX), None):
             raise ContractError(
-                f"{function_name} set {column.name} to {worst:,} units, which is out of bounds ({UNITS_MAX:,})"
+                f"{function_name} set {column.name} to {wrong_value:,} units, which is out of bounds ({UNITS_MAX:,})"
             )
     if minted > UNITS_MAX:
         raise ContractError(f"the points grow out of bounds: {function_name} minted more than {UNITS_MAX:,} units")
@@ -421,7 +427,7 @@ def find_rank_value(version: Version, ladder: str, state: StateValues) -> int:
 
 
 def is_provisional(version: Version, ladder: str, state: StateValues, games: int) -> bool:
-    """Tell whether a rating is provisional by its rule. Raises `RuleFailure`."""
+    """Tell whether a rating after this number of games is provisional, according to its rule. Raises `RuleFailure`."""
     rule = version.rule
     if rule.provisional is None:
         return False
