@@ -1,9 +1,9 @@
 """Decide which games a ruleset counts, and which of their participants; explain why it does not count others.
 
 Each condition is a function that returns the reason if the condition fails, else None. The loop over all games,
-`select_slots`, gets masks of their results for every cell, kind of seat, and account tier. Two conditions
-are written a second time, for arrays: whether enough different persons are left in a game, and whether a ruleset can
-read their numbers and teams.
+`select_slots`, gets masks of their results for every cell, kind of seat, and account tier. Other conditions are written
+a second time, for arrays: whether a game is voided, whether enough different persons are left in it, and whether a
+ruleset can read their numbers and teams.
 """
 
 from __future__ import annotations
@@ -84,14 +84,17 @@ def explain_size_mismatch(ruleset: Ruleset, seats: int) -> str | None:
     return f"{ruleset.name} scores only games of {players} players; this one has {seats}"
 
 
-# The number of kinds of seats in masks: one for each status, and again one for each status of a replaced participant.
+# The number of kinds of seats in masks: for each status, one without and one with a substitute who took the seat over.
 SEAT_KINDS = 2 * len(STATUSES)
 # The account tiers. Players without an event about their account have the first tier.
 ACCOUNT_TIERS = ("premium", "free")
 
 
 def number_seat_kind(status: int, replaced: int) -> int:
-    """Return the number of a kind of seat: by the number of the status, and 1 if a substitute took the seat over."""
+    """Return the number of a kind of seat.
+
+    `status` is the number of a status; `replaced` is 1 if a substitute took the seat over, else 0.
+    """
     return status + replaced * len(STATUSES)
 
 
@@ -261,7 +264,8 @@ class Eligibility(NamedTuple):
     """The decision whether a ruleset counts a game.
 
     version:      the version that decides; None if no version was in force
-    participants: the counted participants, sorted by id, as indices into the arrays of participants
+    participants: the counted participants, sorted by id, as indices into the arrays of participants; empty if the game
+                  is not eligible
     reason:       the reason why the game does not count; None if it counts
     """
 
@@ -314,8 +318,8 @@ def explain_out_of_season(facts: Facts, row: int, version: Version) -> str | Non
 def find_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
     """Return the instant at which each league began: its creation, or else its first game.
 
-    Keys are the text numbers of league labels. Leagues of games outside the scope, and games that are not rated, are
-    ignored.
+    Keys are the text numbers of league labels. Leagues of games outside the scope, and games that are voided, aborted
+    or not rated, are ignored.
     """
     positions = tuple(version.position for version in versions)
     if positions not in facts.league_starts:
@@ -332,7 +336,10 @@ def _compute_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[in
 
 
 def list_cell_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
-    """Return, by cell, the league that may start with a game of the cell; `NONE` if no version scores such games."""
+    """Return, by cell, the league that may start with a game of the cell.
+
+    The league is `NONE` for games without one, and for games that no version scores.
+    """
     scopes = [version.ruleset.scope for version in versions]
     game_numbers = {facts.text_numbers.get(name) for scope in scopes for name in scope.game}
     kinds = {facts.text_numbers.get(name) for scope in scopes for name in scope.kind}
@@ -400,7 +407,10 @@ class SelectedGames(NamedTuple):
 
 
 def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
-    """Return the rows of the games between two instants, in replay order: by time, then by first position."""
+    """Return the rows of the games from `since` to `as_of`, both included, in replay order.
+
+    Replay order is by time, then by first position. None sets no limit.
+    """
     times = arrays.as_numpy(facts.occurred_at)
     is_within = np.ones(len(times), dtype=bool) if since is None else times >= since
     if as_of is not None:
@@ -460,7 +470,7 @@ def select_games(
         int(facts.renamed),
         array("q", since),
         array("h", version_since),
-        # a game of a league without a start is not eligible, so its instant may be before all versions
+        # a game without a league, or of one without a start, does not count, so its instant may precede all versions
         array("q", [starts.get(cell.league, since[0]) for cell in facts.cells]),
         int(is_frozen),
         cell_mask,
@@ -489,7 +499,7 @@ def select_games(
 def _select_in_parts(
     facts: Facts, rows: Column, select_into: Callable[[Column, Sequence[Any]], int], buffers: Sequence[Any]
 ) -> int:
-    """Select games in two threads, each from one part of the rows into its own range of the buffers; close the gaps.
+    """Select games part by part in two threads. Each part fills its own range of the buffers; the gaps are then closed.
 
     Memory pages of files are released after each part. Returns the number of selected games.
     """
@@ -578,7 +588,7 @@ def version_starts(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
 def _drop_unscorable(
     facts: Facts, versions: Sequence[Version], selected: SelectedGames, failures: dict[int, Exception]
 ) -> SelectedGames:
-    """Return the selected games without games that their rule cannot score."""
+    """Return the selected games without games that their rule cannot score. `failures` is as in `select_games`."""
     selected = _drop_unreadable(facts, versions, selected)
     is_checked = [needs_check(version) for version in versions]
     if not any(is_checked):
@@ -678,6 +688,7 @@ def _find_check_keys(facts: Facts, versions: Sequence[Version], selected: Select
 
 
 def _drop_games(selected: SelectedGames, dropped: list[int]) -> SelectedGames:
+    """Return the selected games without those at the `dropped` indices, which must be ascending."""
     row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(selected.slot).format)
     for first, last in pairwise([-1, *dropped, len(selected.row)]):
         row.extend(selected.row[first + 1 : last])
@@ -740,14 +751,14 @@ def select_slots(
     last = len(since) - 1
     for r in range(len(rows)):
         row = rows[r]
-        in_cell = cell[row]
+        cell_number = cell[row]
         played = occurred_at[row]
-        instant = frozen_at[in_cell] if frozen else played
+        instant = frozen_at[cell_number] if frozen else played
         interval = last
         while since[interval] > instant:
             interval -= 1
         version = version_since[interval]
-        if version < 0 or not cell_mask[version * cell_count + in_cell]:
+        if version < 0 or not cell_mask[version * cell_count + cell_number]:
             continue
         first = slots
         for slot in range(start[row], start[row] + count[row]):
