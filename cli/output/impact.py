@@ -19,8 +19,11 @@ TODAY = "today"
 EFFECT_NUMBERS = ("before", "change", "after")
 
 
-def print_impact(impact: Impact) -> None:
-    """Print the changed players of each ladder, or a summary if there are many; then the differing published lists."""
+def print_impact(impact: Impact, recorded: tuple[int, int] | None = None) -> None:
+    """Print the changed players of each ladder, or a summary if there are many; then the differing published lists.
+
+    `recorded` has the positions before and after the events; it is None if they were not recorded.
+    """
     changes = drop_duplicate_ladders(impact.changes)
     if not changes:
         render.echo(describe_no_change(impact.failed))
@@ -37,7 +40,7 @@ def print_impact(impact: Impact) -> None:
         print_impact_summaries(ladders[:CHANGES_SHOWN_MAX])
         if (more := len(ladders) - CHANGES_SHOWN_MAX) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
-        render.echo("\nTo list the affected players: --format json")
+        render.echo(f"\n{_describe_player_list(recorded)}")
     for period in () if impact.periods is ABSENT else drop_duplicate_ladders(impact.periods):
         for line in _describe_periods(period, impact.times):
             render.print_hanging(line, 2)
@@ -46,6 +49,15 @@ def print_impact(impact: Impact) -> None:
         render.print_hanging(render.plain(reason), 0)
     renamed = () if impact.renamed is ABSENT else impact.renamed
     print_differing_lists(impact.published, impact.times, renamed=renamed)
+
+
+def _describe_player_list(recorded: tuple[int, int] | None) -> str:
+    """Say how to list the affected players."""
+    if recorded is None:
+        return "To list the affected players, run the same command with --dry-run --format json"
+    before, after = recorded
+    # 0 is not a position, and the first event of a log changes no points
+    return f"To list the affected players: ratings diff {max(before, 1)} {after} --format json"
 
 
 def _describe_periods(period: PeriodImpact, times: TimeFormat) -> Iterator[str]:

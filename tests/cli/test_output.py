@@ -60,7 +60,7 @@ def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: 
     shown, more = stdout.partition("ladder ")[2].split("... and ")
     assert (shown.count("catan-elo/group-"), more) == (
         40,
-        "10 more ladders\n\nTo list the affected players: --format json\n",
+        "10 more ladders\n\nTo list the affected players, run the same command with --dry-run --format json\n",
     )
 
 
