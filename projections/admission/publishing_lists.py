@@ -16,7 +16,7 @@ from ratings_ledger.projections.queries.coordinates import TimeFormat, format_en
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.replay.streams import PeriodProgress
-from ratings_ledger.projections.rulesets.versions import find_period, is_running
+from ratings_ledger.projections.rulesets.versions import find_period, is_period_open
 
 
 def build_list_events(
@@ -35,7 +35,7 @@ def build_list_events(
     """
     as_of, ladder = ladders.as_of, ranking.ladder
     period = find_period(ladders.versions(ladder)[0].ruleset, ladder)
-    if period is not None and is_running(period, now, as_of):
+    if period is not None and is_period_open(period, now, as_of):
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:
             raise Refused("list-running", f"{ladder} runs until {end}; publish it after that time")

@@ -31,7 +31,7 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleStates, format_rating
 from ratings_ledger.projections.replay.streams import PeriodProgress
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
+from ratings_ledger.projections.rulesets.versions import find_period, is_period_open, month_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
         return "The period of this list is still running."
     if ladders.as_of is not None and ladders.as_of < period.start:
         return "The period of this list had not begun then."
-    return "The period of this list was still running then." if is_running(period, now, ladders.as_of) else None
+    return "The period of this list was still running then." if is_period_open(period, now, ladders.as_of) else None
 
 
 def build_balance(ranking: Ranking, at: Coordinates, times: TimeFormat) -> Balance:

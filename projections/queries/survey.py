@@ -39,7 +39,13 @@ from ratings_ledger.projections.queries.standings import Standings, build_standi
 from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
-from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, month_start, split_ladder_name
+from ratings_ledger.projections.rulesets.versions import (
+    Period,
+    find_period,
+    is_period_open,
+    month_start,
+    split_ladder_name,
+)
 
 # the maximum number of ladders that a message lists
 LADDERS_LISTED_MAX = 20
@@ -256,7 +262,7 @@ class Survey:
 
     def is_open(self, period: Period | None, as_of: int | None) -> bool:
         """Tell whether the period of a list at `as_of` is still open; False for a list without a period."""
-        return period is not None and is_running(period, clock.now(), as_of)
+        return period is not None and is_period_open(period, clock.now(), as_of)
 
     def share(self, name: str, compute: Callable[[Survey], T]) -> T:
         """Return a result; without `as_of`, compute it once for several queries, each of which gets its failures."""
@@ -473,7 +479,7 @@ def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     due = []
     for ladders, stream in survey.streams(survey.usable_ids):
         period = find_period(stream.versions[0].ruleset, stream.ladder)
-        if period is not None and stream.ladder not in published and not is_running(period, now, None):
+        if period is not None and stream.ladder not in published and not is_period_open(period, now, None):
             due.append((period.end, stream.ladder, ladders, stream))
     return [(ladders, stream) for _, _, ladders, stream in sorted(due, key=lambda entry: entry[:2])]
 

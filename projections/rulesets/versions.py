@@ -211,7 +211,7 @@ def assumptions_of(ruleset: Ruleset) -> dict[str, str]:
 
 
 def assumptions_among(ruleset: Ruleset, keys: Iterable[str]) -> dict[str, str]:
-    """Return the assumptions of a version about some keys, in the order of the keys."""
+    """Return the assumptions of a version about the given keys, in the order of the keys."""
     assumed = assumptions_of(ruleset)
     return {key: assumed[key] for key in dict.fromkeys(keys) if key in assumed}
 
@@ -274,7 +274,7 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return the ruleset in some data if a registered rule can run it, or the problems of the data."""
+    """Return the ruleset that the data describes if a registered rule can run it, or the problems of the data."""
     if is_nested_too_deeply(data):
         return None, [NESTED_TOO_DEEPLY]
     if problems := [RulesetProblem(key, INEXACT_MESSAGE) for key in _find_inexact_keys(data)]:
@@ -331,7 +331,9 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
             if parse_band(band)[0] > parse_band(band)[1]
         ),
         *(
-            RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
+            RulesetProblem(
+                f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name; correct or remove it"
+            )
             for key in ruleset.assumed
             if key not in {*bound_rule.params.model_fields, *Ruleset.model_fields, *_list_nested_keys(ruleset.params)}
         ),
@@ -341,7 +343,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         if len(set(values)) < len(values):
             problems.append(RulesetProblem(f"partition.{key}", "a value occurs twice; write each value once"))
     if scope.players_max is not None and scope.players_max < scope.players_min:
-        message = f"must be at least players_min, {scope.players_min}, not {scope.players_max}"
+        message = f"{scope.players_max} is below players_min ({scope.players_min}); raise it, or lower players_min"
         problems.append(RulesetProblem("scope.players_max", message))
     can_sum_lists = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
     if (kind := LISTS.get(bound_rule.ranking)) and kind.sums_lists and not can_sum_lists:
@@ -492,7 +494,7 @@ def _read_start(rule: Rule, params: Params) -> tuple[StateValues, RulesetProblem
 
 
 def _list_nested_keys(params: dict[str, Any]) -> set[str]:
-    """Return the keys of the tables within some parameters."""
+    """Return the keys of the tables within the parameters."""
     return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
@@ -632,7 +634,7 @@ def _list_problems(error: ValidationError, table: str, model: type[BaseModel], d
 
 
 def _find_keys(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
-    """Return the keys that lead to an error in some data, and whether the error is about one of several forms."""
+    """Return the keys that lead to an error in the data, and whether the error is about one of several forms."""
     keys: list[str] = []
     for index, part in enumerate(problem["loc"]):
         is_missing = problem["type"] == "missing" and index == len(problem["loc"]) - 1
@@ -648,7 +650,8 @@ def _find_keys(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
     return keys, False
 
 
-NEEDED = {
+# by the first word of pydantic's type of error: the requirement for a value of a wrong type
+REQUIREMENTS = {
     "string": 'text in quotes is needed, such as "24"',
     "int": "a whole number is needed",
     "bool": "true or false is needed",
@@ -662,8 +665,9 @@ def _describe_requirement(problem: ErrorDetails) -> str:
     """Return a message about the value that a key needs."""
     if problem["loc"][0] == "assumed":
         return "must be text in quotes that gives the reason for the assumption"
-    plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
-    return plain or describe_requirement(problem).removeprefix("Value error, ")
+    first_word = problem["type"].partition("_")[0]
+    requirement = REQUIREMENTS.get(first_word) if problem["type"].endswith(("_type", "_parsing")) else None
+    return requirement or describe_requirement(problem).removeprefix("Value error, ")
 
 
 def _suggest_key(key: str, table: str, model: type[BaseModel]) -> str:
@@ -715,17 +719,17 @@ def split_ladder_name(ladder: str, ruleset: Ruleset) -> dict[str, str]:
 
 
 def find_period(ruleset: Ruleset, ladder: str) -> Period | None:
-    """Return the period in the name of a ladder; None if its ruleset does not partition by time."""
-    for part, value in split_ladder_name(ladder, ruleset).items():
-        if part == "month":
-            year, month = int(value[:4]), int(value[5:])
-            return _make_period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))
-        if part == "year":
-            return _make_period(ruleset.time_zone, (int(value), 1), (int(value) + 1, 1))
+    """Return the month or, without one, the year in the name of a ladder; None if the name has neither."""
+    values = split_ladder_name(ladder, ruleset)
+    if "month" in values:
+        year, month = int(values["month"][:4]), int(values["month"][5:])
+        return _make_period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))
+    if "year" in values:
+        return _make_period(ruleset.time_zone, (int(values["year"]), 1), (int(values["year"]) + 1, 1))
     return None
 
 
-def is_running(period: Period, now: int, as_of: int | None) -> bool:
+def is_period_open(period: Period, now: int, as_of: int | None) -> bool:
     """Tell whether the period of a list is still open at `now`, or ends after `as_of`."""
     return now <= period.end or (as_of is not None and as_of < period.end)
 

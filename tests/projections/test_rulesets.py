@@ -17,6 +17,7 @@ from sqlalchemy import text
 from stores import make_empty_ledger
 
 import ratings_ledger as rl
+from ratings_ledger.projections.rulesets.versions import find_period, month_start
 
 GOOD_FILE = find_shipped_text("club-catan-elo")
 
@@ -65,6 +66,16 @@ def test_shipped_rulesets_can_be_published():
         ruleset = read_ruleset(toml)
         assert ruleset.source
         assert ruleset.assumed
+
+
+@pytest.mark.parametrize("members", [["month", "year"], ["year", "month"]])
+def test_period_of_a_list_by_month_and_year_is_the_month(members):
+    """If a month and a year name a list, in either order, the period of the list is the month."""
+    toml = GOOD_FILE.replace('["players"]', json.dumps(members)).replace('["all", "3-4", "5-6", "7-8"]', "[]")
+    values = {"month": "2024-03", "year": "2024"}
+    ladder = "/".join(["club-catan-elo", *(values[member] for member in members)])
+    period = find_period(read_ruleset(toml), ladder)
+    assert period == (month_start(2024, 3, "UTC"), month_start(2024, 4, "UTC") - 1)
 
 
 def find_scoring_version(url, dated, at):
