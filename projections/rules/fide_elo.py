@@ -118,12 +118,14 @@ def refuse_params(params: FideEloParams, players_max: int) -> str | None:
     """Return the problem with the parameters, or None. All results fit a signed 64-bit integer.
 
     A gap is below 2 * 10^16 units, and is at most doubled. A player's month is at most `k_games_max` points, 10^11
-    units, and a lift computes less than 200 * 10^11 units. Sums over all players stay below 10^17.
+    units, and a lift computes less than 201 * 10^11 units. Sums over all players stay below 10^17.
     """
     if params.lift and params.lift_from >= params.lift_to:
-        return f"params.lift_from: must be below lift_to, {params.lift_to}, not {params.lift_from}"
+        remedy = "lower it, or raise lift_to"
+        return f"params.lift_from: {params.lift_from} is not below lift_to ({params.lift_to}); {remedy}"
     if params.high_from <= params.floor:
-        return f"params.high_from: must be above the floor, {params.floor}, not {params.high_from}"
+        remedy = "raise it, or lower the floor"
+        return f"params.high_from: {params.high_from} is not above the floor ({params.floor}); {remedy}"
     return None
 
 
@@ -215,7 +217,7 @@ def is_rated(rating: int, constants: Numbers) -> bool:
 def is_largest(p: int, row: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> bool:
     """Tell whether the game of a row has the largest difference among player p's rated games in its league.
 
-    Of games with equal differences, only the first one counts as the largest.
+    Of games with equal differences, only the first one counts as the largest. A game without a league always does.
     """
     league, opponent_rating = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
     if league == MISSING:
@@ -379,7 +381,8 @@ def explain_period(
     games = count_rated_games(p, before, offsets, rows, constants)
     full = period_factor(p, before, offsets, rows, constants) if games else 0
     factor = limit_factor(full, games, constants) if games else 0
-    lowered = f"K is {factor} instead of {full}: {games} games" if factor < full else ""
+    limit = f"K times {games} games may not exceed {params.k_games_max}"
+    lowered = f"K is {factor} instead of {full}, because {limit}" if factor < full else ""
     terms = []
     for row in range(offsets[p], offsets[p + 1]):
         opponent = rows[OPPONENT][row]

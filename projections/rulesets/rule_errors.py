@@ -58,7 +58,7 @@ def _to_printable(value: Any) -> str:
 
 
 def _find_line(traceback: TracebackType | None, file: str) -> int | None:
-    """Return the line of a file in the innermost frame of a traceback; None if no frame is in the file."""
+    """Return the line of the innermost frame of a traceback that is in a file; None if no frame is in the file."""
     line = None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == file:
@@ -172,7 +172,7 @@ def read_integers(values: Any, function_name: str) -> tuple[int, ...]:
     except TypeError:
         raise ContractError(f"{function_name} returned {describe_value(values)}; whole numbers are needed") from None
     if wrong := [value for value in numbers if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
-        problem = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
+        problem = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit in 64 bits"
         raise ContractError(f"{function_name} returned {describe_value(wrong[0])} among its numbers; {problem}")
     return tuple(map(int, numbers))
 
@@ -188,10 +188,10 @@ def find_inexact_place(rule: Rule) -> str | None:
 
 
 def list_inexact_places(rule: Rule) -> tuple[str, ...]:
-    """Return the places in a rule's source where its numbers may differ between machines, each with a description.
+    """Describe the places in a rule's source where its numbers may differ between machines, each with its location.
 
-    The scoring function of a rule of contract 1, and functions that it calls, may use only integers. A rule with state
-    may use doubles within the limits of `find_nondeterminism`.
+    The scoring function of a rule of contract 1, and the functions that it calls, may use only integers; only the first
+    violation is described. A rule with state may use doubles within the limits of `find_nondeterminism`.
     """
     if rule.state:
         return _find_inexact_kernels(rule)

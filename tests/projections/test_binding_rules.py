@@ -55,7 +55,7 @@ def raise_key_error(*arguments: Any) -> Any:
         ({"prepare": lambda params: (0.0,)},
          "rule: own/1 fails: prepare returned 0.0 among its numbers; a whole number is needed"),
         ({"prepare": lambda params: (2**63,)},
-         "rule: own/1 fails: prepare returned 9223372036854775808 among its numbers; it does not fit 64 bits"),
+         "rule: own/1 fails: prepare returned 9223372036854775808 among its numbers; it does not fit in 64 bits"),
         ({"prepare": lambda params: None}, "rule: own/1 fails: prepare returned nothing; whole numbers are needed"),
         ({"prepare": raise_key_error}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
         ({"refuse_params": raise_key_error},

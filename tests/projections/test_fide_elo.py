@@ -257,7 +257,8 @@ def test_factor_times_games_is_limited() -> None:
     assert explain_month([new, Player(1500)], [Game(0, 1, 1)] * 18)[0] == (
         "vs p1",
         "+19",
-        "K 38, expected 0.5, scored 1; rated 1500 against 1500; K is 38 instead of 40: 18 games",
+        "K 38, expected 0.5, scored 1; rated 1500 against 1500; "
+        "K is 38 instead of 40, because K times 18 games may not exceed 700",
     )
     # only rated games count towards the limit
     players = [new, Player(1500), Player(0)]
@@ -495,9 +496,12 @@ def test_compiled_months_equal_interpreted_ones() -> None:
 REJECTED_PARAMS = {
     "empty range to lift": (
         {"lift": 40, "lift_from": 2000},
-        "params.lift_from: must be below lift_to, 2000, not 2000",
+        "params.lift_from: 2000 is not below lift_to (2000); lower it, or raise lift_to",
     ),
-    "floor above 2400": ({"floor": 2400}, "params.high_from: must be above the floor, 2400, not 2400"),
+    "floor of 2400": (
+        {"floor": 2400},
+        "params.high_from: 2400 is not above the floor (2400); raise it, or lower the floor",
+    ),
 }
 
 
