@@ -137,7 +137,7 @@ def rewind(
         slot: the first slot to undo
 
     Returns:
-        By player, the index into `order` of the first slot that was undone.
+        By player, the index into `order` of the first slot that was undone, or `end[p]` if none was.
     """
     slots, low, high = as_numpy(order), as_numpy(start).copy(), as_numpy(end).copy()
     # bisect for all players at once, until each player's range is empty
@@ -171,7 +171,7 @@ def shift(column: Column, by: int) -> Column:
 
 
 def take(numbers: Column, indices: Column) -> Column:
-    """Return the numbers at some indices. From a column of a file, only the blocks with these numbers are read."""
+    """Return the numbers at the indices. From a column of a file, only the blocks with these numbers are read."""
     if not should_use_numpy(len(indices)):
         code = numbers.format if isinstance(numbers, memoryview) else numbers.typecode
         return array(code, [numbers[index] for index in indices])
@@ -182,7 +182,7 @@ def take(numbers: Column, indices: Column) -> Column:
 def find_spans(starts: Column, numbers: Column) -> Column:
     """Return, for each number, the index of its span: the span with the largest start that is not above the number.
 
-    `starts` must be in ascending order.
+    `starts` must be in ascending order, and no number may be below the first of them.
     """
     if not should_use_numpy(len(numbers) * len(starts).bit_length()):
         return array("q", [bisect_right(starts, number) - 1 for number in numbers])

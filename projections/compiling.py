@@ -206,7 +206,10 @@ class StandaloneCopier:
         self.compiled_helpers: dict[Any, Any] = {}
 
     def copy(self, function: Any, replacements: Mapping[str, Any]) -> Any:
-        """Copy a function so that it calls compiled copies of its module's functions, or of `replacements` by name."""
+        """Copy a function so that it calls compiled copies of `replacements`, by name, and of other functions.
+
+        The others are functions of its own module, the contract, `expected_scores` or `deterministic_math`.
+        """
         namespace = dict(function.__globals__)
         for name in function.__code__.co_names:
             helper = replacements.get(name, namespace.get(name))

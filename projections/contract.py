@@ -264,9 +264,9 @@ class Rule(NamedTuple):
              gets (i's points, j's points, constants, table)
     remark:  (n, names, columns, params) -> a remark on the game as a whole, such as who won it. None: no remarks
 
-    A rule of contract 2 declares its `state`. It has `start`, and `score` or `score_period` or both; the other
-    functions are optional. Functions that loops call get `constants` (from `prepare`) instead of `params`, so that the
-    functions can be compiled.
+    A rule of contract 2 declares its `state`. It has `start`, and `score` with `explain`, or `score_period` with
+    `explain_period`, or both pairs; the other functions below are optional. Functions that loops call get `constants`
+    (from `prepare`) instead of `params`, so that the functions can be compiled.
 
     state:      the columns of every player's state. The trial balance sums column 0; without `rank_by`, the ladder
                 ranks by column 0

@@ -251,10 +251,9 @@ class Snapshot(SnapshotReader):
     def season_before(self, ladder: str) -> str | None:
         """Return the ladder of the season whose points this season carries over, or None."""
         with self.query(ladder, lazily=True) as query:
-            ladder = query.ladder
-            if not any(version.params.carry_over for version in query.ladders.versions(ladder)):
+            if not any(version.params.carry_over for version in query.ladders.versions(query.ladder)):
                 return None
-            previous = query.ladders.stream(ladder).previous
+            previous = query.ladders.stream(query.ladder).previous
             return None if previous is None else previous.ladder
 
     def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
@@ -266,7 +265,7 @@ class Snapshot(SnapshotReader):
             rulesets: the rulesets, each with the settings changed in it. The answer repeats these settings.
             ladders: the ladders to score, by default all.
 
-        Raises `Unknown` for a ladder without games, `RulesetRefused`.
+        Raises `RulesetRefused`, and `Unknown` for a ladder without games.
         """
         from ratings_ledger.projections.diff.what_if import find_comparison_obstacle, simulate_rulesets
 
@@ -433,7 +432,7 @@ class Snapshot(SnapshotReader):
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
         """Return the published list of a ladder as recorded: the list for `as_of` or, without it, the latest.
 
-        Raises `Unknown` (list-unknown) if there is none, `StoreDamaged`.
+        Raises `StoreDamaged`, and `Unknown` (list-unknown) if there is none.
         """
         from ratings_ledger.projections.queries.published_lists import add_visible_states, load_published_list
 
@@ -465,7 +464,7 @@ class Snapshot(SnapshotReader):
         Args:
             position: the position of the publication; by default, of the list for `as_of`, or else of the latest.
 
-        Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
+        Raises `RulesetUnusable`, `StoreDamaged`, and `Unknown` (list-unknown) if none was published.
         """
         from ratings_ledger.projections.diff.published_lists import compare_published_list
 
@@ -536,7 +535,7 @@ class Snapshot(SnapshotReader):
             return load_rulesets(log.connection, log.position)
 
     def ruleset(self, name: str) -> RulesetState:
-        """Return a version (ID@VERSION) or a ruleset's newest version (ID), with the days that each version scores.
+        """Return a version (ID@VERSION) or a ruleset's newest version (ID), and the days on which each version scores.
 
         Only `known_at` counts.
         """
@@ -669,7 +668,8 @@ class Snapshot(SnapshotReader):
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """Yield the games that are not voided, with the players' current ids, in the order of their first records.
 
-        With the same rulesets and adjustments, a ledger that records these games in this order has the same points.
+        Games in which two players have become one person count on no ladder and are left out. With the same rulesets
+        and adjustments, a ledger that records the other games in this order has the same points.
 
         Args:
             after: the position after which the games were first recorded.
@@ -702,7 +702,7 @@ class Snapshot(SnapshotReader):
             since: the date, time or position from which the events were recorded.
             by: the author of the events.
             types: the types of the events, by default all.
-            batch: the id of an import.
+            batch: the name of one or several imports, or the position of an import as text.
 
         Raises `Refused` for an unknown batch.
         """

@@ -245,9 +245,9 @@ class Dialect(Protocol):
         """Return the names in `GUARDS` whose guards are missing or altered, sorted."""
 
     def find_object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-        """Yield a message for each object that differs, and None for each object that matches, except guards.
+        """Yield a message for each object that differs from what this program creates, and None for each that matches.
 
-        `views` are the statements that create this program's views, by name.
+        Guards are left to `find_altered_guards`. `views` are the statements that create this program's views, by name.
         """
 
     def find_storage_damage(self, connection: Connection) -> list[str]:

@@ -97,7 +97,7 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: TimeForm
 
 
 class ChangedMember(NamedTuple):
-    """A member of a game that a correction changes, as texts; the name of the result is empty."""
+    """A member of a game that a correction changes, with its old and new text. The `name` of the result is empty."""
 
     name: str
     before: str

@@ -26,8 +26,8 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.live_games import load_game_ids, read_live_game
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, NAMED_FROM, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import Account
-from ratings_ledger.projections.queries.uncounted_games import add_forfeit, decide_on_ladder
-from ratings_ledger.projections.queries.visible_states import build_state_after, build_visible_state
+from ratings_ledger.projections.queries.uncounted_games import add_forfeit_to_reason, decide_on_ladder
+from ratings_ledger.projections.queries.visible_states import build_visible_state, build_visible_state_after
 from ratings_ledger.projections.replay.eligibility import explain_left_out
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
@@ -162,7 +162,7 @@ def explain_game(
         ladder,
         ruleset=version.ruleset.name if version else None,
         counted=reason is None,
-        why_not=add_forfeit(reason, game),
+        why_not=add_forfeit_to_reason(reason, game),
         remark=effect.remark or ABSENT,
         occurred_at=to_datetime(facts.occurred_at[row]),
         players=_explain_participants(facts, states, row, version, effects=effect.by_participant, game_ids=game_ids),
@@ -272,6 +272,6 @@ def _describe_state_change(
     # the terms of a period name all of the player's games in the period; other terms name no game
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
     state_before = build_visible_state(version, effect.before)
-    state_after = build_state_after(version, before.trace.stream.ladder, effect.after, games)
+    state_after = build_visible_state_after(version, before.trace.stream.ladder, effect.after, games)
     change = StateChange(state_before.decimals, state_after.decimals, state_before.exact, state_after.exact)
     return change, state_after.provisional

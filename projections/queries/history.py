@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.results import (
     RowSequence,
 )
 from ratings_ledger.projections.queries.standings import PeriodState
-from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
+from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_visible_state_after
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.replay.trace import Step
 
@@ -108,7 +108,7 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     records = read_game_records(connection, games)
     live_games = LiveGames(connection, facts, records)
     states_and_games = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
-    states = [build_state_after(version, ladder, state, count) for (state, version), count in states_and_games]
+    states = [build_visible_state_after(version, ladder, state, count) for (state, version), count in states_and_games]
     course = Course(stream, facts.player_numbers[player], steps, games, records, live_games, states)
     course.published = _find_contradicting_lists(connection, ladders, ladder, player, course)
     return course

@@ -29,7 +29,11 @@ from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import TimeFormat, to_datetime
 from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import Answer, Result, RowSequence
-from ratings_ledger.projections.queries.visible_states import VisibleState, build_state_after, format_exact_state
+from ratings_ledger.projections.queries.visible_states import (
+    VisibleState,
+    build_visible_state_after,
+    format_exact_state,
+)
 from ratings_ledger.projections.replay.streams import find_seeds
 from ratings_ledger.projections.rulesets.versions import Version, find_period
 
@@ -88,7 +92,7 @@ class PublishedStates:
         exact_values = format_exact_state(self._ranking.columns, row.state or ())
         state = tuple(int(Fraction(exact_values[column.name]) * column.scale) for column in self._version.rule.state)
         seed = find_seeds(facts, ladder).get(facts.person[facts.player_numbers[player]])
-        return build_state_after(self._version, ladder, state, row.games + (seed.games if seed else 0))
+        return build_visible_state_after(self._version, ladder, state, row.games + (seed.games if seed else 0))
 
 
 def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:

@@ -53,7 +53,7 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
     return f"the ladder sums the places on monthly lists; see {name_ladders_of_game(facts, row, monthly[0].ruleset)[0]}"
 
 
-def add_forfeit(reason: str | None, game: Mapping[str, Any]) -> str | None:
+def add_forfeit_to_reason(reason: str | None, game: Mapping[str, Any]) -> str | None:
     """Return the reason why a game does not count; if it is not rated because it was a forfeit, say so."""
     forfeit = (game.get("extra") or {}).get(FORFEIT)
     return f"{reason}, because it was a forfeit ({forfeit})" if reason == NOT_RATED and forfeit else reason

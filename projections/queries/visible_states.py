@@ -79,7 +79,7 @@ class LadderStates:
     def of(self, player: str) -> VisibleState:
         """Return the visible state of a player. Raises `RuleFailure`."""
         games = self._trace.gaps.games_played[self._find_number(player)]
-        return build_state_after(self._version, self._trace.stream.ladder, self.age(player), games)
+        return build_visible_state_after(self._version, self._trace.stream.ladder, self.age(player), games)
 
 
 def format_rating(rating: str, state: Mapping[str, str], *, is_provisional: bool) -> str:
@@ -94,7 +94,7 @@ def format_rating(rating: str, state: Mapping[str, str], *, is_provisional: bool
     return f"{rating} ± {deviation}{mark}" if deviation else f"{rating}{mark}"
 
 
-def build_state_after(version: Version, ladder: str, state: StateValues, games: int) -> VisibleState:
+def build_visible_state_after(version: Version, ladder: str, state: StateValues, games: int) -> VisibleState:
     """Return the visible part of a state after `games` games, which decide whether it is provisional.
 
     `games` counts the games on the ladder and the earlier games in a seed. Raises `RuleFailure`.
