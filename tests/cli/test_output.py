@@ -64,6 +64,22 @@ def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: 
     )
 
 
+def test_command_after_a_decision_lists_all_affected_players(ratings: Callable[..., Any], tmp_path: Path) -> None:
+    """A decision that affects more players than are shown prints the command that lists all of them."""
+    path = tmp_path / "large.db"
+    assert ratings("init", "--no-rules", db=path).exit_code == 0
+    assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=path).exit_code == 0
+    participants = [{"player": f"p{place}", "place": place} for place in range(1, 46)]
+    data = {"game_id": "g", "game": "chess", "participants": participants}
+    game = {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z", "data": data}
+    assert ratings("import", "-", db=path, input=json.dumps(game)).exit_code == 0
+    stdout = ratings("void", "g", "--reason", "a test", db=path).stdout
+    command = re.search("To list the affected players: ratings (.+)", stdout)
+    assert command is not None, stdout
+    (ladder,) = json.loads(ratings(*command[1].split(), db=path).stdout)["ladders"]
+    assert len(ladder["rows"]) == 45
+
+
 def test_json_standings_keep_names_exact(db: str, ratings: Callable[..., Any]) -> None:
     """Names of every kind come out of the JSON standings exactly as they went in."""
     rows = json.loads(ratings("standings", ALL, "--format", "json", db=db).stdout)["rows"]
