@@ -80,7 +80,7 @@ class Snapshot(SnapshotReader):
     """
 
     @contextmanager
-    def sides(self) -> Iterator[SideLoader]:
+    def side_loader(self) -> Iterator[SideLoader]:
         """Provide a loader of ladders at any coordinates, for comparisons. It ignores the coordinates of the snapshot.
 
         Raises `StoreUnavailable`.
@@ -140,7 +140,7 @@ class Snapshot(SnapshotReader):
         rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
         return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored, problems=problems)
 
-    def with_ladder(self, name: str, second: str | None, is_player: bool = True) -> tuple[str, str]:
+    def resolve_ladder(self, name: str, second: str | None, is_player: bool = True) -> tuple[str, str]:
         """Return a player (or a game) and a ladder, named in either order; without a ladder, use the player's only one.
 
         Args:
@@ -458,7 +458,7 @@ class Snapshot(SnapshotReader):
         with self.log() as log:
             return load_publications(log.connection, log.position, log.times)
 
-    def list_beside(self, ladder: str, position: int | None = None) -> PublishedListDiff:
+    def compare_published(self, ladder: str, position: int | None = None) -> PublishedListDiff:
         """Compare a published list with the same list as known at `known_at`.
 
         Args:
@@ -468,7 +468,7 @@ class Snapshot(SnapshotReader):
         """
         from ratings_ledger.projections.diff.published_lists import compare_published_list
 
-        with self.sides() as loader:
+        with self.side_loader() as loader:
             entry = self._find_list(loader.connection, ladder, position)
             times = self._times_of(loader.connection)
             zone = find_date_zone(loader.connection, ladder, times)
@@ -680,7 +680,7 @@ class Snapshot(SnapshotReader):
             last = parse_as_of(self.as_of, log.times.zone)
             yield from read_live_games(log.connection, log.position, last, after)
 
-    def games_recorded(self) -> int:
+    def count_recorded_games(self) -> int:
         """Return the number of recorded games, including voided ones."""
         with self.survey() as survey:
             return len(survey.facts.first_position)

@@ -483,7 +483,7 @@ class Ledger:
         """
         view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)
         names = [*map(view.full_name, ladders)]
-        with view.sides() as loader:
+        with view.side_loader() as loader:
             return compare_ladders(loader, _to_spec(before), _to_spec(after), names, predictions)
 
     @_check_arguments
@@ -505,7 +505,7 @@ class Ledger:
         """
         view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
-        with view.sides() as loader:
+        with view.side_loader() as loader:
             return attribute_points(loader, ladder, player, _to_spec(before), _to_spec(after))
 
     @_check_arguments

@@ -78,7 +78,7 @@ def chart(
         raise click.UsageError(f"name one to {SERIES_MAX} players, and then a ladder")
     view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules)
     if len(players) == 1:
-        players[0], ladder = view.with_ladder(players[0], ladder)
+        players[0], ladder = view.resolve_ladder(players[0], ladder)
     picture = _draw_ranks(view, ladder, players, by) if shows_ranks else _draw_points(view, ladder, players, by)
     with open_output_file(str(output)) as file:
         file.write(picture.encode())

@@ -33,7 +33,7 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     """
     view = open_view(open_for_command(db))
     names = [*map(view.full_name, ladders)]
-    with view.sides() as loader:
+    with view.side_loader() as loader:
         differences = compare_ladders(loader, a, b, names)
         report_ignored_events(loader.left_out)
     return emit(differences, output_format, print_differences, print_differences_csv)

@@ -72,9 +72,9 @@ def explain_(
         from ratings_ledger.projections.diff.attribution import attribute_points
 
         view = open_view(open_for_command(db))
-        name, ladder = view.with_ladder(name, ladder)
+        name, ladder = view.resolve_ladder(name, ladder)
         try:
-            with view.sides() as loader:
+            with view.side_loader() as loader:
                 attribution = attribute_points(loader, ladder, name, before, after or parse_coordinates("now"))
         except BadArgument as problem:
             # drop `problem.argument`: it names a part of the coordinates, which is not an option of this command
@@ -85,7 +85,7 @@ def explain_(
         emit(attribution, output_format, print_attribution, print_attribution_csv)
         return
     view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
-    name, ladder = view.with_ladder(name, ladder, is_player)
+    name, ladder = view.resolve_ladder(name, ladder, is_player)
     explanation = _explain_game_or_player(view, ladder, name, is_player)
     if isinstance(explanation, GameExplanation):
         emit(explanation, output_format, print_game, print_game_csv)

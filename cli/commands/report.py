@@ -111,7 +111,7 @@ def report_player(
     coordinates = [{"as_of": as_of, "known_at": recorded_until} for recorded_until in (known_at or end, end)]
     with open_session(db) as ledger:
         earlier, later = (Visit(ledger, {name: value for name, value in axes.items() if value}) for axes in coordinates)
-        player, ladder = later.view.with_ladder(player, ladder)
+        player, ladder = later.view.resolve_ladder(player, ladder)
         try:
             page = build_report_page(earlier, later, player, ladder)
         finally:

@@ -99,7 +99,7 @@ def history_(
     LADDER may be left out if PLAYER is on only one.
     """
     view = open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules, close_now=close_now)
-    player, ladder = view.with_ladder(player, ladder)
+    player, ladder = view.resolve_ladder(player, ladder)
     emit(view.history(ladder, player), output_format, print_history, print_history_csv)
 
 

@@ -40,9 +40,9 @@ def build_list_page(visit: Visit, ladder: str, position: int | None = None) -> P
     """Return the page that compares a published list with the same list today.
 
     Select the list published at `position`, else the list for the visit's `as_of`, else the latest list. Raises the
-    errors of `Snapshot.list_beside`.
+    errors of `Snapshot.compare_published`.
     """
-    diff = visit.view.list_beside(ladder, position)
+    diff = visit.view.compare_published(ladder, position)
     diff = pin_known_at(diff, diff.last)
     causes = {cause.decision for row in diff.rows for cause in row.causes}
     variables = {

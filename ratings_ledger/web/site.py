@@ -124,7 +124,7 @@ def write_site(ledger: Ledger, folder: Path, site: Site, game_pages_max: int = a
     head = ledger.head
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
     with visit.view.hold_connection():  # closed before the pages are built, because other processes may build them
-        site = site._replace(game_pages=visit.view.games_recorded() <= game_pages_max)
+        site = site._replace(game_pages=visit.view.count_recorded_games() <= game_pages_max)
         visit.query = {}  # links must not carry the position, because it was not requested
         shared_settings = (
             version("ratings-ledger"),

@@ -36,7 +36,7 @@ SEQUENCES: dict[str, Callable[[rl.Ledger, rl.View], RowSequence[Any]]] = {
     "rulesets": lambda ledger, view: view.rulesets(),
     "unmet": lambda ledger, view: view.unmet(LADDER, "anna"),
     "statement": lambda ledger, view: view.statement(LADDER, "anna"),
-    "published list": lambda ledger, view: view.list_beside(LADDER),
+    "published list": lambda ledger, view: view.compare_published(LADDER),
     "other result": lambda ledger, view: view.other_result("g-1", [2, 1, 3]),
     "event": lambda ledger, view: view.event_impact(21),
     "decisions": lambda ledger, view: view.decisions(0),
@@ -120,7 +120,7 @@ def test_lines_show_main_members(ledger: rl.Ledger) -> None:
     assert repr(propose_correction(ledger).impact()).startswith("Impact(7 rows")
     plan = ledger.propose({"game_id": "g-9"}, by="mira")
     assert repr(plan) == "Proposal(0 to append, 1 refused)"
-    with ledger.at().sides():  # the class that checks arguments has the name of the public class
+    with ledger.at().side_loader():  # the class that checks arguments has the name of the public class
         assert "Checked" not in repr(view)
 
 

@@ -59,7 +59,7 @@ QUERIES: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
     "preview": lambda ledger: ledger.propose(build_void("g3"), "mira").impact(),
     "last positions": lambda ledger: ledger.at().last_positions("elo", ["anna"]),
     "kinds": lambda ledger: ledger.at().kinds_of("anna"),
-    "with ladder": lambda ledger: ledger.at().with_ladder("anna", "elo"),
+    "with ladder": lambda ledger: ledger.at().resolve_ladder("anna", "elo"),
 }  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_column_cut_while_open_is_reported(
     with ratings_ledger.open(traced_url) as ledger:
         expected = [repr(query(ledger)) for query in queries]
     with ratings_ledger.open(traced_url) as ledger:
-        ledger.at().with_ladder("anna", "elo")  # the columns are open, and not yet read
+        ledger.at().resolve_ladder("anna", "elo")  # the columns are open, and not yet read
         for path in list_files(caches, "columns"):
             os.truncate(path, find_column_span(path, column)[0] + 8)
         with caplog.at_level(logging.WARNING):
