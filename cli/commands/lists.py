@@ -40,9 +40,9 @@ def lists_(
 ) -> None:
     """Show the lists of months and years, with their states and sizes.
 
-    The published lists of all ladders follow; only --known-at affects which of them appear. To show one, run: ratings
-    standings LADDER --as-published. The ladders that are published every month come last, with the months that are due
-    now.
+    The published lists of all ladders follow; of the axes, only --known-at affects them, and --period selects among
+    them. To show one, run: ratings standings LADDER --as-published. Without --period, the ladders that are published
+    every month come last, with the months that are due now.
     """
     emit(
         open_view(open_for_command(db), as_of=as_of, known_at=known_at, rules=rules).lists(period),

@@ -39,7 +39,9 @@ def print_history(history: History) -> None:
     explain_command = render.plain(shlex.join(["ratings", "explain", history.player, ladder]))
     if not rows:
         if history.sums_lists:
-            render.note(f"{ladder} adds up the places of months and has no changes; run: {explain_command}")
+            render.note(
+                f"{ladder} sums the places on monthly lists, so it has no changes of points; run: {explain_command}"
+            )
         else:
             if history.period is not ABSENT:
                 print_waiting(history.period, history.at, history.times, command)
@@ -72,7 +74,7 @@ def print_history(history: History) -> None:
         with_opponents = _add_opponents(columns, history)
     render.print_columns(with_opponents, right=("place", "before", "change", "after"))
     if has_published:
-        render.echo("\npublished: the points on published lists, with the positions of the lists in the log")
+        render.echo("\npublished: points on lists that would differ today, with the lists' positions in the log")
     if not history.running:
         render.echo(f"\nHow the list uses these points: {explain_command}")
 
@@ -117,7 +119,7 @@ def _format_place(row: Change, player: str) -> str:
 
 
 def _format_published(row: Change, shown_count: int | None = None) -> str:
-    """Return the points on published lists and the lists' positions in the log, such as `869.75 (268, 270)`.
+    """Return the points on published lists that would differ today, and the lists' positions: `869.75 (268, 270)`.
 
     At most `shown_count` positions are listed for the same points; None means all.
     """

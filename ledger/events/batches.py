@@ -49,7 +49,8 @@ class ImportRecorded(Members):
     def _check_order(self) -> ImportRecorded:
         has_overlap = any(last >= first for (_, last), (first, _) in pairwise(self.ranges))
         if has_overlap or any(first > last for first, last in self.ranges):
-            raise build_error("out-of-range", "ranges must be pairs of a first and a last position, in ascending order")
+            message = "ranges must be pairs of a first and a last position, in ascending order and without overlaps"
+            raise build_error("out-of-range", message)
         return self
 
 

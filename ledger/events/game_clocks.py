@@ -43,9 +43,9 @@ class ClockTimers(Members):
     pause_yes: Annotated[int, Field(ge=1, le=64)] = 3  # how many players must agree; all if fewer are in the game
     pause_ms: Duration = 600_000
 
-    def get_auxiliary_ms(self, choice: str, is_first: bool) -> int:
+    def get_auxiliary_ms(self, choice: str, is_first_seat: bool) -> int:
         """Return the initial value of the auxiliary timer for a choice, for the first player or any other."""
-        if choice == "choose-character" and is_first:
+        if choice == "choose-character" and is_first_seat:
             return self.choose_character_first_ms
         milliseconds: int = getattr(self, f"{choice.replace('-', '_')}_ms")
         return milliseconds

@@ -8,7 +8,7 @@ from ratings_ledger.ledger.events.game_clocks import Choice, ClockTimers
 from ratings_ledger.ledger.rejections import Rejection, quote
 from ratings_ledger.projections.game_clock.state import (
     GameClock,
-    PauseQuestion,
+    OpenPauseRequest,
     PlayerClock,
     deny_pause,
     grant_pause_if_agreed,
@@ -177,7 +177,7 @@ def _offer(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProb
             "record clock.decided before the next offer",
         )
     player_clock.choice = choice
-    player_clock.auxiliary_ms = clock.timers.get_auxiliary_ms(choice, player_clock.is_first)
+    player_clock.auxiliary_ms = clock.timers.get_auxiliary_ms(choice, player_clock.is_first_seat)
     player_clock.add_line(clock.now, "offered", f"{choice}: {player_clock.auxiliary_ms} ms until the main timer runs")
     return None
 
@@ -222,14 +222,16 @@ def _ignore(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPro
 
 
 def _ask_for_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
-    if clock.question is not None:
-        asker, left = quote(clock.question.asked_by), clock.question.left_ms
+    if clock.pause_request is not None:
+        asker, left = quote(clock.pause_request.asked_by), clock.pause_request.left_ms
         message = f"{asker} has already asked for a pause; answer with clock.pause_answered within {left} ms"
         return ClockProblem("clock-pause-open", message)
     if clock.pause_granted_at is not None:
         message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
         return ClockProblem("clock-pause-open", message)
-    clock.question = PauseQuestion(player_clock.player, clock.timers.pause_answer_ms, frozenset({player_clock.player}))
+    clock.pause_request = OpenPauseRequest(
+        player_clock.player, clock.timers.pause_answer_ms, frozenset({player_clock.player})
+    )
     grant_pause_if_agreed(clock)
     return None
 
@@ -238,7 +240,7 @@ def _answer_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> Cl
     answer = data["answer"]
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{quote(answer)} is not an answer (yes, no)")
-    if clock.question is None:
+    if clock.pause_request is None:
         # while a granted pause waits for the end of a turn, another request is refused
         remedy = "record clock.pause_asked first" if clock.pause_granted_at is None else "leave the answer out"
         message = f"no request for a pause is open at {clock.now} ({clock.pause_status}); {remedy}"
@@ -246,7 +248,7 @@ def _answer_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> Cl
     if answer == "no":
         deny_pause(clock, f"{quote(player_clock.player)} said no")
         return None
-    clock.question = clock.question._replace(yes=clock.question.yes | {player_clock.player})
+    clock.pause_request = clock.pause_request._replace(yes=clock.pause_request.yes | {player_clock.player})
     grant_pause_if_agreed(clock)
     return None
 
@@ -261,7 +263,7 @@ def _ask_to_resume(clock: GameClock, player_clock: PlayerClock, data: Data) -> C
         return ClockProblem(
             "clock-not-paused", f"the game is not paused at {clock.now}, so it cannot be resumed ({message})"
         )
-    clock.resume_asked |= {player_clock.player}
+    clock.resume_asked_by |= {player_clock.player}
     if clock.now - clock.paused_at >= clock.timers.pause_ms:
         resume_clock(clock)
     else:
@@ -280,7 +282,7 @@ def _leave(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProb
 def _resume_if_all_ask(clock: GameClock) -> None:
     if (
         clock.paused_at is not None
-        and {player_clock.player for player_clock in clock.players_in_game} <= clock.resume_asked
+        and {player_clock.player for player_clock in clock.players_in_game} <= clock.resume_asked_by
     ):
         resume_clock(clock)
 

@@ -75,13 +75,17 @@ class Clocks:
         self._clocks[data["game_id"]] = clock
 
     def rename(self, player: str, new_player: str) -> None:
-        """Apply a rename. Raises `Refused` (players-met) if an event of a clock could then be of two players."""
+        """Apply a rename.
+
+        Raises `Refused` (players-met) if an event of a clock could then belong to either of two players.
+        """
         valid_games = self._list_valid_games(self._people.ids(player) | self._people.ids(new_player))
         self._people.add(player, new_player)
         if (game_id := self._find_invalid_game(valid_games)) is not None:
             self._people.remove(player)
             message = f"{quote(player)} and {quote(new_player)} are both on the clock of {quote(game_id)}"
-            raise Refused("players-met", f"{message}, so they cannot be one person")
+            remedy = "if that clock is wrong, void its events first, beginning with the last"
+            raise Refused("players-met", f"{message}, so they cannot be one person; {remedy}")
 
     def rename_back(self, player: str, new_player: str) -> None:
         """Withdraw a rename. Raises `Refused` (still-needed) if events of a clock would then name an unknown player."""

@@ -1,7 +1,8 @@
 """Model the state of a game clock. Time advances from one due change to the next, without ticking.
 
 A timer that reaches 0 runs out in that millisecond, before the events recorded in the same millisecond. Changes due at
-the same time happen in this order: the end of a question, removals, disconnections; players in the order of seats.
+the same time happen in this order: the end of a request for a pause, removals, disconnections; players in the order of
+seats.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ class PlayerClock:
     """
 
     player: str
-    is_first: bool
+    is_first_seat: bool  # has a different time for choose-character
     main_ms: int
     choice: str | None = None
     auxiliary_ms: int = 0
@@ -68,7 +69,7 @@ class PlayerClock:
         If `what` is empty, add only the line for time already lost.
         """
         if self.ran_ms:
-            detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
+            detail_ran = f"the auxiliary timer for {self.choice} ran out; the main timer ran from {self.ran_since}"
             self.lines.append(ClockLine(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
             self.ran_ms = 0
         if what:
@@ -76,7 +77,7 @@ class PlayerClock:
             self.lines.append(ClockLine(at, what, change_ms, self.main_ms, detail))
 
 
-class PauseQuestion(NamedTuple):
+class OpenPauseRequest(NamedTuple):
     """An open request for a pause: the time left for answers, and the players who said yes, including the asker."""
 
     asked_by: str
@@ -98,10 +99,10 @@ class GameClock:
     now: int
     recorded_until: int
     players: dict[str, PlayerClock]
-    question: PauseQuestion | None = None
+    pause_request: OpenPauseRequest | None = None
     pause_granted_at: int | None = None
     paused_at: int | None = None
-    resume_asked: frozenset[str] = frozenset()
+    resume_asked_by: frozenset[str] = frozenset()
     stopped_at: int | None = None
     pause_status: str = "no player has asked for a pause yet"
     current: Callable[[str], str] = str
@@ -145,7 +146,7 @@ class Due(NamedTuple):
 
 
 def settle_clock(clock: GameClock, at: int) -> None:
-    """Let time pass until `at`, and apply all changes due up to and in that millisecond."""
+    """Let time pass until `at`, and apply all changes that are due up to and including that millisecond."""
     while (due := find_next_due(clock)) is not None and due.wait_ms <= at - clock.now:
         _pass_time(clock, due.wait_ms)
         due.apply()
@@ -167,8 +168,8 @@ def find_next_due(clock: GameClock) -> Due | None:
 
 def _list_due(clock: GameClock) -> Iterator[Due]:
     # of changes that are due at the same time, the first in this order happens first
-    if clock.question is not None:
-        yield Due(clock.question.left_ms, partial(deny_pause, clock, "the time for answers was over"))
+    if clock.pause_request is not None:
+        yield Due(clock.pause_request.left_ms, partial(deny_pause, clock, "the time for answers was over"))
     for player_clock in clock.players_in_game:
         if player_clock.choice is not None:
             yield Due(player_clock.auxiliary_ms + player_clock.main_ms, partial(remove_player, clock, player_clock))
@@ -180,8 +181,8 @@ def _list_due(clock: GameClock) -> Iterator[Due]:
 def _pass_time(clock: GameClock, ms: int) -> None:
     for player_clock in clock.players_in_game:
         player_clock.run(clock.now, ms)
-    if clock.question is not None:
-        clock.question = clock.question._replace(left_ms=clock.question.left_ms - ms)
+    if clock.pause_request is not None:
+        clock.pause_request = clock.pause_request._replace(left_ms=clock.pause_request.left_ms - ms)
     clock.now += ms
 
 
@@ -199,23 +200,23 @@ def _disconnect(clock: GameClock, player_clock: PlayerClock) -> None:
 
 def grant_pause_if_agreed(clock: GameClock) -> None:
     """Grant the requested pause if enough players in the game have agreed."""
-    if clock.question is None:
+    if clock.pause_request is None:
         return
-    yes = sum(player_clock.player in clock.question.yes for player_clock in clock.players_in_game)
+    yes = sum(player_clock.player in clock.pause_request.yes for player_clock in clock.players_in_game)
     if yes >= clock.yes_needed > 0:
-        clock.question, clock.pause_granted_at = None, clock.now
+        clock.pause_request, clock.pause_granted_at = None, clock.now
         clock.pause_status = f"the last pause was granted at {clock.now}"
 
 
 def deny_pause(clock: GameClock, reason: str) -> None:
     """End the open request for a pause without a pause."""
-    clock.question = None
+    clock.pause_request = None
     clock.pause_status = f"the last pause was denied at {clock.now}: {reason}"
 
 
 def resume_clock(clock: GameClock) -> None:
     """End the pause; every timer continues where it stopped."""
-    clock.paused_at, clock.resume_asked = None, frozenset()
+    clock.paused_at, clock.resume_asked_by = None, frozenset()
     clock.pause_status = f"the last pause ended at {clock.now}"
     for player_clock in clock.players_in_game:
         player_clock.add_line(clock.now, "resumed", "the pause is over; the timers go on")

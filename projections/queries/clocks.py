@@ -138,7 +138,7 @@ def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None
         pause_granted_at=clock.pause_granted_at,
         paused_at=paused,
         pause_left_ms=None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
-        resume_asked=tuple(player.player for player in clock.players_in_game if player.player in clock.resume_asked),
+        resume_asked=tuple(player.player for player in clock.players_in_game if player.player in clock.resume_asked_by),
         players=tuple(_build_timers(clock, player) for player in clock.players.values()),
     )
 
@@ -176,10 +176,10 @@ def _replay_clock(events: Sequence[Mapping[str, Any]], at: int | None) -> GameCl
 
 
 def _build_pause_request(clock: GameClock) -> PauseRequest | None:
-    if clock.question is None:
+    if clock.pause_request is None:
         return None
-    yes = tuple(player.player for player in clock.players_in_game if player.player in clock.question.yes)
-    return PauseRequest(clock.question.asked_by, clock.question.left_ms, yes, clock.yes_needed)
+    yes = tuple(player.player for player in clock.players_in_game if player.player in clock.pause_request.yes)
+    return PauseRequest(clock.pause_request.asked_by, clock.pause_request.left_ms, yes, clock.yes_needed)
 
 
 def _build_timers(clock: GameClock, player: PlayerClock) -> PlayerTimers:

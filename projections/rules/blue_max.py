@@ -5,7 +5,7 @@
     marginal victory    otherwise: the side's game points exceed the enemy's by more than `marginal_margin` %
     draw                otherwise, or by agreement
 
-    change = the victory's points, to every player of the winning side
+    change = the points for the result, to every player of the winning side, or of both sides after a draw
            + best        for at least `best_margin` % more game points than any teammate
            + kill_points for each enemy unit destroyed, alone or with others
            + unit_lost   for each unit lost
@@ -65,7 +65,10 @@ Award = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class BlueMaxParams(TableParams):
-    """Points for the victory, given to every player of the side, then personal ones. Margins are whole percentages."""
+    """Points for the result, given to every player of the winning side, or of both after a draw; then personal points.
+
+    Margins are whole percentages.
+    """
 
     strategic: Award = 4
     tactical: Award = 3
@@ -193,7 +196,7 @@ def _describe_reason(i: int, columns: Columns, margin: int, outcome: int) -> str
     units, enemy_units = columns[SIDE_UNITS][i], columns[ENEMY_UNITS][i]
     lost, enemy_lost = columns[SIDE_LOST][i], columns[ENEMY_LOST][i]
     if outcome == STRATEGIC:
-        return f"{units - lost} of {units} units are left, of the enemy {enemy_units - enemy_lost} of {enemy_units}"
+        return f"{units - lost} of {units} units are left, and {enemy_units - enemy_lost} of the enemy's {enemy_units}"
     losses = f"lost {lost} of {units} units, the enemy {enemy_lost} of {enemy_units}"
     if outcome == TACTICAL:
         return losses

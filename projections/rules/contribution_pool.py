@@ -1,13 +1,13 @@
-"""Contribution pool: every player contributes a percentage of their points by place, and better places share it.
+"""Contribution pool: the place decides what percentage of their points a player gives to those placed better.
 
-    loss(X)  = floor(points(X) * contributions[n][place(X)] / 100)
+    loss(X)  = floor(points(X) * contributions[seats][place(X)] / 100)
     gain(X)  = sum over every J placed worse:
-               floor(points(J) * contributions[n][place(J)] / ((place(J) - 1) * 100))
+               floor(points(J) * contributions[seats][place(J)] / ((place(J) - 1) * 100))
     bonus(X) = 100 if X played for more than 600 seconds
 
-(Galactic Magnate, the page on the points of rated games.) n is the number of seats at the start, so leavers do not
-shrink it; points are those before the game. The floors are literal, also for points below zero, which only adjustments
-can cause.
+(Galactic Magnate, the page on the points of rated games.) seats is the number of seats at the start, so leavers do not
+shrink it; points are those before the game. The floors are literal, also for points below zero, which an adjustment or
+a negative start can cause.
 
 The source says that losses equal gains. With its own floors they do not: the rest is burned, or goes to the winner with
 `dust = "winner"` if only one player is placed first. Ties are not in the source: a tied player contributes by
@@ -43,9 +43,10 @@ ROWS_START = 3
 
 
 class ContributionPoolParams(Params):
-    """Parameters. `contributions` has a row of whole percentages, by place, for every possible number of players.
+    """Parameters. `contributions` has a row of whole percentages, by place, for each number of players.
 
-    The row `3 = [0, 13, 20]` is for three players; the first contributes nothing, because no player is placed better.
+    Games of other sizes are not scored. The row `3 = [0, 13, 20]` is for three players; the first contributes nothing,
+    because no player is placed better.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
@@ -91,12 +92,12 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
     """Fill in the changes. Return the bonuses, which are minted."""
     place, seats, seconds = columns[0], columns[1], columns[2]
     bonus, bonus_seconds, dust_to_winner = constants[0], constants[1], constants[2]
-    row = ROWS_START + seats[0] * (seats[0] - 1) // 2 - 1
+    row_start = ROWS_START + seats[0] * (seats[0] - 1) // 2 - 1  # the rows start at 2 players: see `flat_rows`
     for i in range(n):
         change[i] = 0
-    minted = dust = winners = winner = 0
+    minted = dust = winner_count = winner = 0
     for j in range(n):
-        hundredths = points[j] * constants[row + place[j] - 1]
+        hundredths = points[j] * constants[row_start + place[j] - 1]
         contribution = hundredths // 100
         change[j] -= contribution
         dust += contribution
@@ -109,9 +110,9 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
             change[j] += bonus
             minted += bonus
         if place[j] == 1:
-            winners += 1
+            winner_count += 1
             winner = j
-    if dust_to_winner and winners == 1:
+    if dust_to_winner and winner_count == 1:
         change[winner] += dust
     return minted
 
@@ -140,7 +141,8 @@ def explain(
     winners = [i for i in range(n) if place[i] == 1]
     if params.dust == "winner" and len(winners) == 1 and dust:
         terms[winners[0]].append(Term("dust", dust, "the rest of all contributions after rounding down", "", ("dust",)))
-    elif len(winners) == 1 and dust:  # burned, instead of given to the winner
+    elif len(winners) == 1 and dust:
+        # the rest is burned, which has no term of its own: mark the winner's last term as depending on `dust`
         terms[winners[0]][-1] = terms[winners[0]][-1]._replace(assumes=("dust",))
     for i in range(n):
         terms[i] += _explain_bonus(seconds[i], params)

@@ -106,8 +106,8 @@ def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> 
             if (expected_head := read_head_file(name)) not in (None, head):
                 raise Refused(
                     "end-mismatch",
-                    f"{name}.head names {expected_head}, but {name} ends at {head}; restore the one that was changed, "
-                    "or use another backup",
+                    f"{name}.head names {expected_head}, but {name} ends at {head}; replace the changed file with its "
+                    "original, or use another backup",
                 )
         except Refused as problem:
             raise RefusedFile(name, problem) from None

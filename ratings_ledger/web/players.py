@@ -40,16 +40,17 @@ from ratings_ledger.web.page import (
 )
 from ratings_ledger.web.visits import Visit
 
-# the maximum number of games and adjustments in the statement; for a player with more, another page lists all of them
+# a player with more games than this gets a statement of this many games and adjustments; another page lists all of them
 STATEMENT_LINES_MAX = 100
-# an exported site has rank pages only for ladders with at most this many players: a game may change all ranks
+# an exported site has rank pages only for ladders with at most this many players, because a game may change all ranks,
+# and then the pages of all players must be written again
 RANKED_MAX = 100
 RANK_ROWS = 100  # the maximum number of changes in the table of ranks
 AXIS_NAMES: dict[HorizontalAxis, str] = {"date": "date", "games": "number of games"}
 
 
 def build_person_page(visit: Visit, player: str) -> Page:
-    """Return a player's page: the rank on every ladder, earlier ids, and numbers such as those of games and gold.
+    """Return a player's page: the rank on every ladder, earlier ids, and totals such as games and gold.
 
     Raises the errors of `Snapshot.person`; `Unknown` for an earlier id.
     """

@@ -245,6 +245,7 @@ def test_rename_between_players_of_a_clock_is_refused(db: str, ratings: Ratings)
         if not code:
             assert import_lines(ratings, db, build_clock_lines("heartbeat 5 benedict")).exit_code == 0
     assert result.stderr.startswith("players-met: 'anna' and 'benedict' are both on the clock of 'g-1'")
+    assert "if that clock is wrong, void its events first, beginning with the last" in " ".join(result.stderr.split())
 
 
 def test_clock_of_two_ids_of_one_person_shows_both(db: str, ratings: Ratings) -> None:

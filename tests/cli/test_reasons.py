@@ -209,7 +209,7 @@ def test_annual_history_refers_to_months(ratings: Ratings, create_filled_ledger:
 
     assert read_output(ratings, db, "history", "cleo", YEAR)["rows"] == []
     assert ratings("history", "cleo", YEAR, db=db).stderr == (
-        f"{YEAR} adds up the places of months and has no changes; run: ratings explain cleo {YEAR}\n"
+        f"{YEAR} sums the places on monthly lists, so it has no changes of points; run: ratings explain cleo {YEAR}\n"
     )
     assert f"ratings explain cleo {MARCH}" in ratings("history", "cleo", MARCH, db=db).stdout
     assert ratings("player", "rename", "cleo", "María José", db=db).exit_code == 0

@@ -280,7 +280,7 @@ def test_strategic_victory_is_explained():
     """A strategic victory is explained by the result, the best player, the kills and the losses."""
     terms, remark = explain_event(build_battle("W1 1 0 2 60, W2 1 1 1 30, W3 1 0 0 60", "D1 3 3 1 10, D2 1 1 0 100"))
 
-    units_left = "2 of 3 units are left, of the enemy 0 of 4"
+    units_left = "2 of 3 units are left, and 0 of the enemy's 4"
     assert terms["W1"] == [
         ("strategic victory", 4, units_left),
         ("best of the side", 0, "60 game points are not at least 15 % above the next, 60"),
@@ -292,7 +292,7 @@ def test_strategic_victory_is_explained():
         ("lost", -1, "1 own unit"),
     ]
     assert terms["D2"] == [
-        ("defeat", 0, "strategic victory of the enemy: 0 of 4 units are left, of the enemy 2 of 3"),
+        ("defeat", 0, "strategic victory of the enemy: 0 of 4 units are left, and 2 of the enemy's 3"),
         ("best of the side", 1, "100 game points are at least 15 % above the next, 10"),
         ("lost", -1, "1 own unit"),
     ]
