@@ -1,4 +1,4 @@
-"""Use the ratings ledger from Python: the queries of the command line, with exact results.
+"""Use the ratings ledger from Python: query it with exact results, and record events.
 
     import ratings_ledger as rl
 
@@ -16,6 +16,7 @@ The interface is loaded on first use, because commands import this package, too,
 
 from importlib import import_module
 
+# not imported from typing, which loads slowly; type checkers know the name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ratings_ledger.library import *  # noqa: F403

@@ -23,7 +23,7 @@ from ratings_ledger.swapped_arguments import explain_mixup
 P = ParamSpec("P")
 T = TypeVar("T")
 NON_NEGATIVE = ("limit", "after", "last")  # arguments that count rows or name a position
-NUMBER_MAX = 2**63 - 1  # the largest number that a store can query
+NUMBER_MAX = 2**63 - 1  # the largest number that can be passed to a store
 MODULE_PREFIX = re.compile(r"(?:\w+\.)+")
 
 
@@ -112,7 +112,7 @@ def format_date(name: str, value: T | date) -> T | str:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether a store can query a text."""
+    """Tell whether a store can contain a text: it has no null character and no lone surrogate."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

@@ -29,7 +29,7 @@ def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[s
 
     A question offers the players that a name may mean, with aliases replaced by their players. It does not offer an
     opponent in the same game, because players do not play against themselves. A name is accepted without a question if
-    all names that it is close to stand for it.
+    all the names close to it are aliases of it.
     """
     answers, accepted = dict[str, str](), set[str]()
     known_aliases = ChainMap(answers, {**aliases})

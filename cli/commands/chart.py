@@ -105,7 +105,7 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: Horizo
     return draw_steps(
         lines,
         title=_build_title("Points", histories, ladder),
-        description=_describe_ends(histories, lines, _describe_spread(histories)),
+        description=_describe_ends(histories, lines, _describe_deviation_band(histories)),
         prefix="points",
         vertical_lines=marks,
         standalone=True,
@@ -158,15 +158,15 @@ def _build_title(quantity: str, players: Iterable[str], ladder: str) -> str:
     return f"{quantity} of {', '.join(players)} on {short_name(ladder)}"
 
 
-def _describe_spread(histories: Mapping[str, History]) -> str:
-    """Describe the band behind the line of a single player; return an empty string for several."""
+def _describe_deviation_band(histories: Mapping[str, History]) -> str:
+    """Describe the deviation band around the line of a single player; return an empty string for several players."""
     step_lists = [history.steps for history in histories.values()]
     return describe_band(step_lists[0], render.format_decimal) if len(step_lists) == 1 else ""
 
 
-def _describe_ends(results: Mapping[str, History | Ranks], lines: Sequence[Series], spread: str = "") -> str:
+def _describe_ends(results: Mapping[str, History | Ranks], lines: Sequence[Series], deviation_band: str = "") -> str:
     """Describe the final value of each player, and the coordinates."""
     first = next(iter(results.values()))
     ends = ", ".join(f"{line.label} {render.format_decimal(line.points[-1].value)}" for line in lines)
     played = "" if first.at.as_of is None else f", played up to {first.times.format_with_zone(first.at.as_of)}"
-    return f"At the end: {ends}{spread}. Known at position {first.at.known_at}{played}."
+    return f"At the end: {ends}{deviation_band}. Known at position {first.at.known_at}{played}."

@@ -27,16 +27,16 @@ EVENT_COLUMNS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "
 def print_games_csv(games: RecordedGames) -> None:
     """Print one line per game."""
     cells = [
-        [row["position"], row["occurred_at"], *_build_game_cells(game, has_scores=False)]
+        [row["position"], row["occurred_at"], *_build_game_cells(game, show_scores=False)]
         for game in games.rows
         for row in [game.model_dump()]
     ]
     render.print_csv(GAME_COLUMNS, cells)
 
 
-def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.TableCell]:
+def _build_game_cells(game: RecordedGame, show_scores: bool = True) -> list[render.TableCell]:
     """Return the cells with the id, name, group and result of a game."""
-    result = describe_outcome(game.data, has_scores) + (" (voided)" if game.voided is True else "")
+    result = describe_outcome(game.data, show_scores) + (" (voided)" if game.voided is True else "")
     return [game.data["game_id"], game.data["game"], game.data.get("group"), result]
 
 

@@ -124,8 +124,8 @@ def find_superseded(
 ) -> tuple[str | None, RevisedGame | None]:
     """Return the id of the event that a new event supersedes, and the game before the new event.
 
-    The id is None for types that supersede nothing, the game for types that do not concern a recorded game. Raises
-    `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
+    The id is None for types that supersede nothing. The game is None for types that do not concern a recorded game.
+    Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
     """
     if type_name == "event.voided":
         return _find_last_revision(events, data["id"]), None
@@ -167,7 +167,7 @@ def _find_last_revision(events: EventLookup, event_id: str) -> str:
         raise Refused("event-unknown", message)
     last, is_withdrawn = target, False
     for successor in successors(events, target):
-        last, is_withdrawn = successor, is_withdrawn ^ _withdraws(events, successor, root)
+        last, is_withdrawn = successor, is_withdrawn ^ _toggles(events, successor, root)
         if is_withdrawn and target.type == "event.voided":
             break  # a withdrawn void stays withdrawn, even if its target is changed later
     if is_withdrawn:
@@ -197,7 +197,7 @@ def is_live(events: EventLookup, event: KnownEvent) -> bool:
     """Tell whether an event is live, that is, not withdrawn. It must not be an `event.voided` or about a game."""
     is_live_so_far = True
     for successor in successors(events, event):
-        is_live_so_far ^= _withdraws(events, successor, event)
+        is_live_so_far ^= _toggles(events, successor, event)
     return is_live_so_far
 
 
@@ -231,7 +231,7 @@ def _precedes(event: KnownEvent, later: KnownEvent) -> bool:
     return later.position is None or (event.position is not None and event.position < later.position)
 
 
-def _withdraws(events: EventLookup, successor: KnownEvent, root: KnownEvent) -> bool:
+def _toggles(events: EventLookup, successor: KnownEvent, root: KnownEvent) -> bool:
     """Tell whether an event in the chain of `root` withdraws `root` or puts it back in force."""
     target = find_root(events, successor) if successor.type == "event.voided" else None
     return target is not None and target.event_id == root.event_id

@@ -199,18 +199,18 @@ def describe_remedies(
     return "use ratings correct to correct it, or another game_id for another game"
 
 
-def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
+def describe_result(game: dict[str, Any], show_scores: bool = False) -> str:
     """Describe the result of a valid game: `1 anna, 2 ben, 2 cleo`, partners as `1 anna & ben`.
 
-    A game without places is described by sides. With `has_scores`, include scores, the status of players who left, and
+    A game without places is described by sides. With `show_scores`, include scores, the status of players who left, and
     sets: `1 anna (2), 2 ben (0, abandoned), sets 11:7 11:9`.
     """
     participants = game["participants"]
-    scores = {p["player"]: str(p["score"]) for p in participants if has_scores and p.get("score") is not None}
+    scores = {p["player"]: str(p["score"]) for p in participants if show_scores and p.get("score") is not None}
     if not any(game_places := places(game)):
         sides = sorted((p.get("side", ""), p["player"]) for p in participants)
         return ", ".join(_add_notes(csv_item(name), side, scores.get(name)) for side, name in sides)
-    statuses = {p["player"]: p["status"] for p in participants if has_scores and p.get("status", FINISHED) != FINISHED}
+    statuses = {p["player"]: p["status"] for p in participants if show_scores and p.get("status", FINISHED) != FINISHED}
     by_side = defaultdict[tuple[int, object], list[str]](list)
     for place, p in sorted(zip(game_places, participants, strict=True), key=lambda pair: (pair[0], pair[1]["player"])):
         # a player who left, and a substitute, get an entry apart from their team
@@ -220,7 +220,7 @@ def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
         _add_notes(f"{place} {' & '.join(map(csv_item, names))}", scores.get(names[0]), statuses.get(names[0]))
         for (place, _), names in by_side.items()
     ]
-    sets = [f"sets {sets}"] if has_scores and (sets := describe_sets(game)) else []
+    sets = [f"sets {sets}"] if show_scores and (sets := describe_sets(game)) else []
     return ", ".join([*sides_text, *sets])
 
 
@@ -229,7 +229,7 @@ def describe_both(first: dict[str, Any], second: dict[str, Any]) -> tuple[str, s
     texts = describe_result(first), describe_result(second)
     if texts[0] != texts[1]:
         return texts
-    return describe_result(first, has_scores=True), describe_result(second, has_scores=True)
+    return describe_result(first, show_scores=True), describe_result(second, show_scores=True)
 
 
 SETS = "scores"  # the member of `extra` with the sets of a game, in the order of the participants

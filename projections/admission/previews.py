@@ -204,7 +204,7 @@ class PreviewBuilder:
             yield UnusualGame(
                 line=line,
                 occurred_at=to_datetime(game.played_at),
-                result=describe_result(game.data, has_scores=True),
+                result=describe_result(game.data, show_scores=True),
                 game=game.data,
                 why=tuple(reasons_of_game),
             )
@@ -222,7 +222,7 @@ def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
 
 
 def _preview_game(game: _ReadGame) -> PreviewedGame:
-    result = describe_result(game.data, has_scores=True)
+    result = describe_result(game.data, show_scores=True)
     return PreviewedGame(game.item.line, to_datetime(game.played_at), result, game.data)
 
 

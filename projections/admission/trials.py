@@ -2,8 +2,9 @@
 
 The games take the same path as recorded games: facts, selection and replay. Every result is checked against the
 contract: types, lengths and ranges, balanced books, and explanations that add up. A repeated call must give the same
-result, whatever the output arrays contained before it, and so must compiled code. If the ladder takes adjustments, they
-put a few players as far ahead or behind as the sums over all players allow.
+result, whatever the output arrays contained before it, and so must compiled code. If the ladder takes adjustments, the
+trial adds some: they put a few players as far ahead or behind as possible while the sums over all players stay
+within bounds.
 """
 
 from collections import Counter
@@ -63,7 +64,7 @@ class Trial(NamedTuple):
     seed:          the seed of the random games
     scored:        the number of games that the rule scored
     uncounted:     each reason why games were not scored, with the number of these games
-    problems:      a message for each error of the rule
+    problems:      a message for the first error of each kind
     compiled:      whether compiled code was tried, too
     is_measurable: False if the rule makes predictions, but `whatif` cannot measure them
     untried:       the game types without a scored game
@@ -243,7 +244,7 @@ def _try_game(trace: Trace, game: int) -> None:
         stored = [column[low:high] for column in trace.states_before]
         _compare_changes(stream, row, rule_calls.subtract(after[0], stored[0]), trace.changes[low:high].tolist())
     else:
-        after = [_score_from_junk(trace, game, before[0], columns)]
+        after = [_score_over_junk(trace, game, before[0], columns)]
     if version.rule.adds:
         _try_adding(stream, row, before, columns, rule_calls.subtract(after[0], before[0]))
     explain = partial(rule_calls.explain_states, version, ladder, row, names, before, columns, after)
@@ -270,7 +271,7 @@ def _find_states_before(trace: Trace, game: int) -> list[list[int]]:
     return [list(column) for column in zip(*states, strict=True)]
 
 
-def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
+def _score_over_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
     """Return the points after a game. Raises `RuleFailure` if the old values in the output array affect them."""
     stream = trace.stream
     version, row = stream.versions[stream.version_indices[game]], stream.rows[game]

@@ -77,7 +77,10 @@ def known_players(facts: Facts) -> set[str]:
 
 
 def ranks_clubs(facts: Facts, ladder: str) -> bool:
-    """Tell whether a ladder ranks clubs, so that its ids are not players' ids. False for facts about clubs."""
+    """Tell whether a ladder ranks clubs, which are not players of these facts.
+
+    False if the facts are about clubs: in them, the clubs are the players.
+    """
     versions = facts.rulesets.get(ladder.partition("/")[0], ())
     return facts.club_games is None and any(version.ruleset.entrant == "club" for version in versions)
 
@@ -128,7 +131,7 @@ def _count_participations(facts: Facts) -> dict[int, int]:
 def list_rows_of(facts: Facts, players: Collection[int]) -> list[int]:
     """Return the rows of the games in which any of the players took part, in log order, including voided games.
 
-    `players` are the numbers of ids.
+    `players` are player numbers, one for each id of a person.
     """
     if not players:
         return []
@@ -150,7 +153,7 @@ def require_player(facts: Facts, player: str) -> None:
         raise Unknown("player-unknown", f"nothing is recorded about {quote(player)}{hint}")
 
 
-class GameRecord(NamedTuple):
+class GameFacts(NamedTuple):
     """A game in the facts.
 
     first_position, live_position: the positions of the game's first and current record
@@ -170,7 +173,7 @@ class GameRecord(NamedTuple):
     sides: list[int]
 
 
-def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
+def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameFacts]:
     """Yield the games in the given rows, in the given order."""
     indices, take = array("q", rows), arrays.take
     start, count = take(facts.start, indices), take(facts.count, indices)
@@ -185,7 +188,7 @@ def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
     columns = (take(column, indices) for column in (facts.first_position, facts.live_position, facts.occurred_at))
     for first, live, occurred_at, (low, high) in zip(*columns, pairwise(ends), strict=True):
         game_slots = slice(low, high)
-        yield GameRecord(
+        yield GameFacts(
             first,
             live,
             occurred_at,

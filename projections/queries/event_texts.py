@@ -221,11 +221,11 @@ def _format_score(participant: dict[str, Any]) -> str | None:
     return None if participant.get("score") is None else str(participant["score"])
 
 
-def describe_outcome(data: dict[str, Any], has_scores: bool = True) -> str:
+def describe_outcome(data: dict[str, Any], show_scores: bool = True) -> str:
     """Describe a game: its participants by place or side, with scores, and notes such as `forfeit` or `not rated`."""
     notes = ["forfeit"] if FORFEIT in (data.get("extra") or {}) else []
     notes += ["aborted"] if data.get("aborted") else [] if data.get("rated", True) else ["not rated"]
-    return describe_result(data, has_scores) + (f" ({', '.join(notes)})" if notes else "")
+    return describe_result(data, show_scores) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def describe_recorded_event(recorded: RecordedEvent, times: TimeFormat) -> str:

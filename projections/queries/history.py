@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.lookups import GameRecord
+from ratings_ledger.projections.facts.lookups import GameFacts
 from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.queries.live_games import LiveGames, load_games, read_game_records
@@ -55,7 +55,7 @@ CAUSES = {
 }
 
 
-def build_change(person: int, step: Step, game: GameRecord, scale: int, event: dict[str, Any]) -> Change:
+def build_change(person: int, step: Step, game: GameFacts, scale: int, event: dict[str, Any]) -> Change:
     """Return a person's change in a step of the replay.
 
     Args:
@@ -223,7 +223,7 @@ class Course(Sequence[Change]):
         stream: Stream | None = None,
         person: int = 0,
         steps: Sequence[Step] = (),
-        games: Sequence[GameRecord] = (),
+        games: Sequence[GameFacts] = (),
         records: dict[int, str] | None = None,
         live_games: LiveGames | None = None,
         states: Sequence[VisibleState] = (),
@@ -289,7 +289,7 @@ class Course(Sequence[Change]):
         """Return the points before the first change. The course must not be empty."""
         return ExactNumber(self._steps[0].points_before, self.scale)
 
-    def games(self) -> Iterator[GameRecord]:
+    def games(self) -> Iterator[GameFacts]:
         """Yield the game, with its seats, of each change that a game caused."""
         return (game for game, is_game in zip(self._games, self.is_game, strict=True) if is_game)
 

@@ -15,15 +15,15 @@ from ratings_ledger.ledger.events.types import read_corrected_game
 from ratings_ledger.ledger.store.log import Log, read_records_at
 from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
+from ratings_ledger.projections.facts.lookups import GameFacts, look_up_games
 from ratings_ledger.projections.replay.trace import Step
 
 # the member `type`, as canonical JSON, of game events that do not contain the game's data
 VOID_OR_REINSTATEMENT = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
-def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the game of each step; for an adjustment or a version, a `GameRecord` without participants.
+def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameFacts]:
+    """Return the game of each step; for an adjustment or a version, a `GameFacts` without participants.
 
     The step of a new season has the player's first game in the season, and that of a rating period their last in it.
     """
@@ -31,12 +31,12 @@ def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
     return [
         next(games)
         if step.row is not None
-        else GameRecord(step.position, step.position, step.occurred_at, persons=[], places=[], replaced=[], sides=[])
+        else GameFacts(step.position, step.position, step.occurred_at, persons=[], places=[], replaced=[], sides=[])
         for step in steps
     ]
 
 
-def read_game_records(connection: Connection, games: Iterable[GameRecord]) -> dict[int, str]:
+def read_game_records(connection: Connection, games: Iterable[GameFacts]) -> dict[int, str]:
     """Return the live records of games, and the records of the steps without a game, by position."""
     return read_records_at(connection, sorted({game.live_position for game in games}))
 

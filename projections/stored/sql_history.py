@@ -74,11 +74,12 @@ def write_changes(writer: HistoryWriter, built: Iterable[BuiltLadder]) -> int:
     changes = 0
     for ladder in built:
         for number, block in enumerate(ladder.changes or ()):
-            part, is_new = _assign_part(writer, ladder.ladder, number, block[0])
-            part_rows.append((writer.generation, ladder.ladder, number, part, ladder.scale, len(block[1]), block[0]))
-            changes += len(block[1])
+            digest, players, _, _ = block
+            part, is_new = _assign_part(writer, ladder.ladder, number, digest)
+            part_rows.append((writer.generation, ladder.ladder, number, part, ladder.scale, len(players), digest))
+            changes += len(players)
             if is_new:
-                new_rows.append(_list_block_rows(part, number, block))
+                new_rows.append(_list_change_rows(part, number, block))
     _store(writer.ledger, part_rows, chain.from_iterable(new_rows))
     return changes
 
@@ -95,7 +96,7 @@ def write_games(writer: HistoryWriter, connection: Connection, facts: Facts) -> 
     _store(writer.ledger, part_rows, chain.from_iterable(new_rows))
 
 
-def _list_block_rows(part: int, number: int, block: Block) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+def _list_change_rows(part: int, number: int, block: Block) -> Iterator[tuple[Table, tuple[Any, ...]]]:
     yield from ((history_changes, (part, *row)) for row in iterate_change_rows(number, block))
 
 
@@ -112,7 +113,7 @@ def _assign_part(writer: HistoryWriter, ladder: str, number: int, digest: str) -
 
 
 def _store(ledger: Ledger, part_rows: list[tuple[Any, ...]], rows: Iterator[tuple[Table, tuple[Any, ...]]]) -> None:
-    # the part rows are stored with the first data rows, so that a sweep finds the data if the process is killed
+    # the part rows are stored with the first data rows, so that a sweep knows their sizes if the process is killed
     while (batch := list(islice(rows, generations.TRANSACTION_ROWS))) or part_rows:
         generations.check_free_space(ledger)
         with ledger.writing() as connection:
@@ -123,7 +124,10 @@ def _store(ledger: Ledger, part_rows: list[tuple[Any, ...]], rows: Iterator[tupl
 
 
 def reuse_parts(writer: HistoryWriter, source: int, ladders: Collection[str]) -> int:
-    """Reference the parts of generation `source` for some ladders or for the games; return their number of rows."""
+    """Reference the parts of generation `source` for some ladders, and for the games if `ladders` contains `GAMES`.
+
+    Return the number of their rows.
+    """
     table = history_parts
     with writer.ledger.reading() as connection:
         rows = connection.execute(select(table).where(table.c.generation == source)).all()
@@ -176,6 +180,7 @@ def sweep_history(ledger: Ledger, until: int) -> None:
     kept_parts = {row.part for row in rows if row.generation == published or row.generation > until}
     sizes = {row.part: row.rows for row in rows if row.generation <= until}
     obsolete = [part for part in sorted(sizes.keys() | stored) if part not in kept_parts]
+    # a part without a row in history_parts has an unknown size, so it gets a transaction of its own
     for parts in _batch_parts([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in obsolete]):
         with ledger.writing() as connection:
             for row_table in ROW_TABLES:
@@ -211,7 +216,9 @@ def _batch_parts(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 def find_change_difference(connection: Connection, stored: Sequence[Row[Any]], replayed: BuiltLadder) -> str | None:
     """Describe the first difference between a ladder's stored changes and a replay, or return None."""
     blocks = replayed.changes or []
-    replayed_parts = [(number, replayed.scale, len(block[1]), block[0]) for number, block in enumerate(blocks)]
+    replayed_parts = [
+        (number, replayed.scale, len(players), digest) for number, (digest, players, _, _) in enumerate(blocks)
+    ]
     subject = f"{replayed.ladder}: the stored changes"
     if not stored and replayed_parts:
         return f"{subject} are missing"
@@ -254,7 +261,7 @@ def list_parts(connection: Connection, generation: int) -> dict[str, list[Row[An
 
 
 def _read_rows(connection: Connection, table: Table, part: int) -> list[tuple[Any, ...]]:
-    """Return the rows of a part in order, without the part's number."""
+    """Return the rows of a part in order, without the part's id."""
     # read booleans as integers, because SQLite may store any number in them
     columns = [type_coerce(column, Integer) if isinstance(column.type, Boolean) else column for column in table.columns]
     query = select(*columns[1:]).where(table.c.part == part).order_by(*table.primary_key.columns)
