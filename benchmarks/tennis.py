@@ -1,4 +1,4 @@
-"""Import the matches of a tour of tennis, if their file is next to the checkout; keep the ledger."""
+"""Import the matches of a tennis tour from `MATCHES_FILE`, and keep the ledger for later runs."""
 
 import csv
 import gzip
@@ -10,7 +10,7 @@ from benchmarks import data
 from benchmarks.histories import History
 from benchmarks.measuring import ROOT, Call, measure
 
-PACKED = ROOT.parent / "shared" / "data" / "atp" / "matches.csv.gz"
+MATCHES_FILE = ROOT.parent / "shared" / "data" / "atp" / "matches.csv.gz"
 
 
 def ledger(folder: Path, matches_max: int | None) -> str:
@@ -32,7 +32,10 @@ def ledger(folder: Path, matches_max: int | None) -> str:
 
 def _unpack(path: Path, matches_max: int | None) -> None:
     """Write the matches in order as a table of games, except matches of a name against itself."""
-    with gzip.open(PACKED, "rt", encoding="utf-8", newline="") as packed, open(path, "w", encoding="utf-8") as file:
+    with (
+        gzip.open(MATCHES_FILE, "rt", encoding="utf-8", newline="") as packed,
+        open(path, "w", encoding="utf-8") as file,
+    ):
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["game_id", "occurred_at", "player", "place"])
         for number, match in enumerate(islice(csv.DictReader(packed), matches_max), 1):

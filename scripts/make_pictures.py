@@ -1,4 +1,4 @@
-"""Take the pictures of the documentation: pages of a club in a real browser, and the output of a command.
+"""Take the screenshots for the documentation: pages of a club in a real browser, and the output of a command.
 
     make pictures
 
@@ -26,8 +26,8 @@ COMMANDS = (
     ("publish", LADDER, "--as-of", "2025-03-31", "--by", "mira"),
     ("correct", "wl-77", "Jürgen", "yusuf", "mira", "María José", "--reason", "two rows swapped", "--by", "mira"),
 )
-EXPLAINED = ("explain", "wl-83", LADDER)
-REPORTED = ("report", "player", "yusuf", LADDER, "--as-of", "2025-03-31", "--known-at", "92", "-o")
+EXPLAIN_ARGUMENTS = ("explain", "wl-83", LADDER)
+REPORT_ARGUMENTS = ("report", "player", "yusuf", LADDER, "--as-of", "2025-03-31", "--known-at", "92", "-o")
 # the name of the picture, the page, and the width and height in pixels
 PAGES = (
     ("ladder", f"ladders/{LADDER}.html", 1280, 570),
@@ -54,9 +54,9 @@ def main() -> None:
         for arguments in COMMANDS:
             run_ratings(database, *arguments)
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        take_terminal(browser, run_ratings(database, *EXPLAINED))
+        take_terminal_picture(browser, run_ratings(database, *EXPLAIN_ARGUMENTS))
         run_ratings(database, "site", f"{folder}/site", "--title", "Friday Catan")
-        run_ratings(database, *REPORTED, f"{folder}/site/report.html")
+        run_ratings(database, *REPORT_ARGUMENTS, f"{folder}/site/report.html")
         for name, page, width, height in PAGES:
             tab = browser.new_page(viewport={"width": width, "height": height}, java_script_enabled=False)
             tab.goto((Path(folder) / "site" / page).as_uri())
@@ -71,10 +71,10 @@ def run_ratings(database: str, *arguments: str) -> str:
     return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
-def take_terminal(browser: Browser, printed: str) -> None:
+def take_terminal_picture(browser: Browser, output: str) -> None:
     """Take a picture of a command and its output, as in a terminal."""
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
-    lines = [f"<b>$ ratings {escape(' '.join(EXPLAINED))}</b>", escape(printed)]
+    lines = [f"<b>$ ratings {escape(' '.join(EXPLAIN_ARGUMENTS))}</b>", escape(output)]
     tab.set_content(TERMINAL.format("\n".join(lines).rstrip()))
     tab.locator("pre").screenshot(path=FOLDER / "terminal.png")
 

@@ -4,8 +4,8 @@
     python scripts/trace.py --way explain g-1
 
 The command runs on a new ledger with one game of chess, or on the ledger of `--db`. A move is a call of a function in a
-different file from the previous call. Calls during imports do not count. `--way` lists every move. The command's own
-output is left out.
+different file from the previous call. Calls while Python imports a module do not count. `--way` lists every move. The
+command's own output is left out.
 """
 
 import argparse
@@ -25,10 +25,10 @@ GAME = ("record", "--game", "chess", "--game-id", "g-1", "--at", "2024-03-01T12:
 
 
 class Move(NamedTuple):
-    """A move from a file to the next function called in another file; files are relative to the checkout."""
+    """A move from a file to the next function called in another file; files are relative to the package."""
 
-    left: str
-    entered: str
+    source: str
+    target: str
     function: str
 
 
@@ -93,11 +93,11 @@ def main() -> int:
         codes: list[int] = []
         moves = record_moves(lambda: codes.append(invoke(["--db", db, *arguments.command])))
     sys.stderr.write(errors.getvalue())
-    entered = {move.entered for move in moves} | {move.left for move in moves}
+    files = {move.source for move in moves} | {move.target for move in moves}
     if arguments.way:
         for number, move in enumerate(moves, 1):
-            sys.stdout.write(f"{number:5} {move.left} -> {move.entered}: {move.function}\n")
-    sys.stdout.write(f"{len(entered)} files, {len(moves)} moves between files, exit code {codes[0]}\n")
+            sys.stdout.write(f"{number:5} {move.source} -> {move.target}: {move.function}\n")
+    sys.stdout.write(f"{len(files)} files, {len(moves)} moves between files, exit code {codes[0]}\n")
     return codes[0]
 
 

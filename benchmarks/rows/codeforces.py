@@ -8,13 +8,13 @@ from benchmarks.measuring import ROOT, Call, measure, run_in_turn
 from benchmarks.results import Line, Run, Skipped, series
 from benchmarks.setting import Setting
 
-PACKED = ROOT.parent / "shared" / "data" / "codeforces-pods" / "games.csv.gz"
+GAMES_FILE = ROOT.parent / "shared" / "data" / "codeforces-pods" / "games.csv.gz"
 
 
 def measure_codeforces(setting: Setting) -> Iterator[Line | Skipped]:
     """Measure an import, a rebuild and a verification. The import runs only once, because it takes longest."""
-    if not PACKED.exists():
-        yield Skipped("real contest results", f"{PACKED.parent.name}/{PACKED.name} is not there")
+    if not GAMES_FILE.exists():
+        yield Skipped("real contest results", f"{GAMES_FILE.parent.name}/{GAMES_FILE.name} is not there")
         return
     setting.folder.mkdir(parents=True, exist_ok=True)
     path = setting.folder / "codeforces-pods.csv"
@@ -34,7 +34,7 @@ def _run_once(url: str, command: list[str]) -> list[Run]:
 def _unpack(path: Path, games_max: int | None) -> int:
     """Write the games, or the first `games_max`, as a CSV file; return the number of games."""
     count = 0  # the heading is line 0
-    with gzip.open(PACKED, "rt", encoding="utf-8") as packed, open(path, "w", encoding="utf-8") as file:
+    with gzip.open(GAMES_FILE, "rt", encoding="utf-8") as packed, open(path, "w", encoding="utf-8") as file:
         for number, line in enumerate(packed):
             if games_max is not None and number > games_max:
                 break

@@ -11,7 +11,10 @@ from benchmarks.stores import Store
 
 
 def measure_single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """Compare single appends with commits of a row, and with `eventsourcing`, which uses SQLite in WAL mode."""
+    """Compare single appends with commits of one row, and with `eventsourcing`.
+
+    In SQLite, the latter only in WAL mode, which `eventsourcing` uses.
+    """
     events = setting.events(500)
     history = History(games=events)
     arguments = {"history": history, "batch": 1}
@@ -29,17 +32,17 @@ def measure_single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     )
     runs = run_in_turn(calls, setting.repetitions)
     for journal in journals:
-        what = f"{events:,} single durable appends, {store.name}{journal}"
+        title = f"{events:,} single durable appends, {store.name}{journal}"
         ours = series("append", "events", events, runs[f"append{journal}"])
         raw = series("INSERT and COMMIT", "events", events, runs[f"raw{journal}"])
-        yield Line(f"{what}, against raw commits", ours, raw, Bar("times as fast", 0.7))
+        yield Line(f"{title}, against raw commits", ours, raw, Bar("times as fast", 0.7))
         if journal.endswith("truncate"):
             continue
         if "eventsourcing" in runs:
             baseline = series("eventsourcing, single saves", "events", events, runs["eventsourcing"])
-            yield Line(f"{what}, against eventsourcing", ours, baseline, Bar("times as fast", 1))
+            yield Line(f"{title}, against eventsourcing", ours, baseline, Bar("times as fast", 1))
         else:
-            yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
+            yield Skipped(f"{title}, against eventsourcing", "eventsourcing is not installed")
 
 
 def _defer_arguments(store: Store, arguments: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:

@@ -90,8 +90,8 @@ def _check_points(ours: Sequence[Run], plain_loop: Sequence[Run]) -> None:
 
 def _replay_matches(setting: Setting) -> Iterator[Line | Skipped]:
     """Measure a replay of all matches of a tour under Glicko, from decoded columns."""
-    if not tennis.PACKED.exists():
-        yield Skipped("matches of tennis", f"{tennis.PACKED.parent.name}/{tennis.PACKED.name} is not there")
+    if not (file := tennis.MATCHES_FILE).exists():
+        yield Skipped("matches of tennis", f"{file.parent.name}/{file.name} is not there")
         return
     url = tennis.ledger(setting.folder, setting.games_max)
     call = Call("benchmarks.ours:replay_decoded", {"url": url, "name": "bench-glicko-1"})
