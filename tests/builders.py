@@ -16,7 +16,7 @@ def build_event(type_name: str, at: str = NOON, event_id: str | None = None, **d
 
 
 def build_participants(*players: str) -> list[dict[str, Any]]:
-    """Return participants in the order of their places, tied ones joined by =: `seats("anna", "ben=cleo")`."""
+    """Return participants in the order of their places, tied ones joined by `=`, such as "ben=cleo"."""
     participants: list[dict[str, Any]] = []
     for tied_players in players:
         place = len(participants) + 1
@@ -40,7 +40,7 @@ def format_line(event: Event) -> str:
 
 
 def format_game_line(game_id: str, *players: str, **members: Any) -> str:
-    """Return a game as a line of JSON; the arguments are those of `game`."""
+    """Return a game as a line of JSON; the arguments are those of `build_game`."""
     return format_line(build_game(game_id, *players, **members))
 
 
@@ -50,5 +50,5 @@ def build_draft(event: Event) -> Draft:
 
 
 def build_game_draft(game_id: str, *players: str, **members: Any) -> Draft:
-    """Return a game as a draft; the arguments are those of `game`."""
+    """Return a game as a draft; the arguments are those of `build_game`."""
     return build_draft(build_game(game_id, *players, **members))

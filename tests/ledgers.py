@@ -60,7 +60,7 @@ def open_for_writing(name: str) -> Iterator[Connection]:
 
 
 def append_drafts(name: str, *drafts: Draft, by: str = "test") -> AppendResult:
-    """Append drafts in one batch, without the checks of an import."""
+    """Append drafts in one transaction, without the checks of an import."""
     return append(opening.open_ledger(name), drafts, by=by, clock=clock.now)
 
 

@@ -10,19 +10,19 @@ THRESHOLDS = {
     "scanned_page_events": ["projections.facts.bulk_decoding.PAGE_EVENTS"],
     "followed_events": ["projections.queries.snapshot_reader.FOLLOWED_EVENTS"],
     "short_games": ["projections.queries.ladders_at.SHORT_LADDER_GAMES"],
-    "compacted_times": ["projections.facts.column_cache.MERGE_RATIO"],
+    "merge_ratio": ["projections.facts.column_cache.MERGE_RATIO"],
     "segments_open": ["projections.facts.column_cache.SEGMENTS_MAX"],
     "verified_events": ["ledger.verification.PART_EVENTS"],
     # replay
     "traced_games": ["projections.replay.trace_cache.CACHED_GAMES_MIN"],
-    "continued_part": ["projections.replay.continuation.GAMES_PER_REPLAYED_GAME"],
+    "games_per_replayed_game": ["projections.replay.continuation.GAMES_PER_REPLAYED_GAME"],
     "sorted_slots": ["projections.replay.trace.SORT_CHUNK_SLOTS"],
     "compiled_games": ["projections.compiling.COMPILED_GAMES"],
     "last_steps": ["projections.queries.standings.LAST_STEPS_MAX"],
     "history_ends": ["projections.queries.rank_history.ENDS_MAX"],
     "history_steps": ["projections.queries.rank_history.STEPS_MAX"],
     "numpy_games": ["projections.arrays.LONG_HISTORY"],
-    # workers elsewhere
+    # clusters
     "segment_events": ["projections.cluster.prepared_log.SEGMENT_EVENTS"],
     "sealed_page_events": ["projections.cluster.prepared_log.PAGE_EVENTS"],
     "part_games": ["projections.cluster.segments.PART_GAMES"],

@@ -15,8 +15,10 @@ NEW_YEAR = "2011-01-01T12:00:00Z"
 
 
 def create_published_ledger(ratings: Ratings, db: Path | str) -> str:
-    """Create a ledger: four rulesets, from position 5 on seven games in March that anna wins over ben, one that cleo
-    wins."""
+    """Create a ledger with four rulesets and, from position 5, eight games in March.
+
+    Anna wins seven against ben, and cleo the last against both.
+    """
     name = create_ledger(ratings, db, *RULESETS)
     append_lines(
         ratings,
@@ -32,7 +34,7 @@ def _format_noon(day: int) -> str:
 
 
 def publish(ratings: Ratings, db: str, *arguments: object) -> dict[str, Any]:
-    """Publish a list, or the due ones with `--due`, which must succeed, and return the JSON."""
+    """Publish a list, or the due ones with `--due`; assert that it succeeds, and return the JSON."""
     result = ratings("publish", *arguments, "--by", "editor", "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return dict(json.loads(result.stdout))
@@ -44,7 +46,10 @@ def read_published_list(ratings: Ratings, db: str, ladder: str, *options: object
 
 
 def forge_list(rows: list[dict[str, Any]], ruleset: str, **members: Any) -> list[str]:
-    """Return the events of a list with any rows and the right digest, as lines of JSON; `members` go into its head."""
+    """Return the events of a list with these rows, valid or not, and their digest, as lines of JSON.
+
+    `members` go into its `list.published`.
+    """
     digest = compute_digest(ruleset, rows)
     stored = [{key: value for key, value in row.items() if value is not None} for row in rows]
     ladder = members.setdefault("ladder", BASIC)

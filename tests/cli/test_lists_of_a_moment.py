@@ -1,4 +1,4 @@
-"""Running points published without --as-of are a list of their own instant: later games do not change it."""
+"""Running points published without --as-of are a list as of the time of publication: later games do not change it."""
 
 import json
 from pathlib import Path
@@ -35,14 +35,14 @@ def time(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     return FakeClock(monkeypatch)
 
 
-@pytest.fixture(params=["of its instant", "from before"])
+@pytest.fixture(params=["with as_of", "without as_of"])
 def db(request: pytest.FixtureRequest, time: FakeClock, ratings: Ratings, store: str) -> str:
-    """Return a ledger with two games and a list, as `publish` makes it, or without an instant, as it once did."""
+    """Return a ledger with two games and a list, as `publish` makes it, or without `as_of`, as earlier versions did."""
     assert ratings("init", "--for", "chess", db=store).exit_code == 0
     append_lines(ratings, store, build_chess_line("g-1", "2024-03-01T12:00:00Z", "anna", "ben"))
     append_lines(ratings, store, build_chess_line("g-2", "2024-04-01T12:00:00Z", "ben", "anna"))
     time.set(PUBLISHED_AT)
-    if request.param == "of its instant":
+    if request.param == "with as_of":
         assert ratings("publish", ALL, db=store).exit_code == 0
     else:
         for data in build_old_list(ratings, store):
@@ -51,7 +51,7 @@ def db(request: pytest.FixtureRequest, time: FakeClock, ratings: Ratings, store:
 
 
 def build_old_list(ratings: Ratings, db: str) -> list[str]:
-    """Return the events of a list as earlier versions published it, without an instant."""
+    """Return the events of a list as earlier versions published it, without `as_of`."""
     standings = read_json(ratings, db, "standings", ALL)
     rows = [{name: value for name, value in row.items() if value is not None} for row in standings["rows"]]
     shared = {"ladder": ALL, "digest": standings["digest"], "parts": 1}
@@ -87,7 +87,7 @@ def test_later_game_does_not_change_the_list(db: str, time: FakeClock, ratings: 
 
 @pytest.mark.slow_cases
 def test_game_recorded_late_changes_the_list(db: str, time: FakeClock, ratings: Ratings) -> None:
-    """A game played before a list but recorded after it changes the list and is the cause."""
+    """A game played before a list was published but recorded later makes the list differ from now, and is the cause."""
     time.set("2024-06-01T12:00:00Z")
     late = build_chess_line("g-0", "2024-03-02T12:00:00Z", "ben", "cleo")
     preview = json.loads(ratings("import", "-", "--dry-run", "--format", "json", db=db, input=late).stdout)
@@ -172,16 +172,17 @@ def test_import_names_lists_it_changes(db: str, time: FakeClock, ratings: Rating
     stdout = ratings("import", "-", db=db, input=late).stdout
     assert "Published, and would come out differently today:\n  elo-chess as of 2024-04-30" in stdout
     assert "change" not in stdout
-    even_later = build_chess_line("late2", "2024-04-21T12:00:00Z", "ben", "anna")
-    report = json.loads(ratings("import", "-", "--format", "json", db=db, input=even_later).stdout)
+    second_late = build_chess_line("late2", "2024-04-21T12:00:00Z", "ben", "anna")
+    report = json.loads(ratings("import", "-", "--format", "json", db=db, input=second_late).stdout)
     assert [entry["ladder"] for entry in report["published"]] == [ALL, ALL]
     assert "changes" not in report
 
 
 @pytest.mark.slow_cases
 def test_report_separates_lists_that_differed_already(db: str, time: FakeClock, ratings: Ratings) -> None:
-    """A report of changes lists the published lists that differ because of them apart from those that differed
-    already."""
+    """A report of changes separates the published lists that differ because of the changes from those that differed
+    already.
+    """
     time.set("2024-06-01T12:00:00Z")
     ratings("publish", ALL, "--as-of", "2024-04-30", db=db)
     late = build_chess_line("late", "2024-04-20T12:00:00Z", "ben", "anna")

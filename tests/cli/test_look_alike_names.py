@@ -1,4 +1,4 @@
-"""Names that look like those of known players, on every way into the ledger."""
+"""Names that look like those of known players, by every route into the ledger."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ import ratings_ledger as rl
 AT = "2024-03-03T12:00:00Z"
 WHY = ("--reason", "as agreed")
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
-# with what the message says about each
+# names that look like mira, each with the code points that the message names
 NAMES = {
     "mіra": "U+0456",
     "mirα": "U+03B1",
@@ -39,11 +39,14 @@ def build_chess_line(*names: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("way", ["record", "correct", "table", "sync"])
+@pytest.mark.parametrize("route", ["record", "correct", "table", "sync"])
 def test_look_alike_is_refused_where_people_type(
-    way: str, name: str, db: str, ratings: Ratings, tmp_path: Path
+    route: str, name: str, db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A name that looks like a known one is refused with its odd characters, and taken with `--new-names accept`."""
+    """A name that looks like a known one is refused with a message that names its odd characters.
+
+    `--new-names accept` accepts it.
+    """
     table = tmp_path / "games.csv"
     table.write_text(HEADER + f"g-2,{AT},chess,{name},ben\n", encoding="utf-8")
     command = {
@@ -51,7 +54,7 @@ def test_look_alike_is_refused_where_people_type(
         "correct": ("correct", "g-1", name, "ben", *WHY),
         "table": ("import", table),
         "sync": ("import", "--sync", "--yes", table),
-    }[way]
+    }[route]
     before = read_head(ratings, db)
     refused = ratings(*command, "--format", "json", db=db)
     (rejection,) = json.loads(refused.stdout)["rejected"]
@@ -62,25 +65,25 @@ def test_look_alike_is_refused_where_people_type(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("way", ["JSON Lines", "adjust", "account", "rename"])
-def test_look_alike_is_reported_elsewhere(way: str, name: str, one_db: str, ratings: Ratings) -> None:
-    """Where close names are only reported, those that look like known ones are reported with their odd characters."""
+@pytest.mark.parametrize("route", ["JSON Lines", "adjust", "account", "rename"])
+def test_look_alike_is_reported_elsewhere(route: str, name: str, one_db: str, ratings: Ratings) -> None:
+    """Where close names are only reported, a look-alike is accepted, and the report names the known player."""
     command, content = {
         "JSON Lines": (("import", "-"), build_chess_line(name, "ben")),
         "adjust": (("adjust", "elo-chess/all", name, "5", *WHY), None),
         "account": (("player", "account", name, "free"), None),
         "rename": (("player", "rename", "ben", name), None),
-    }[way]
+    }[route]
     dry = json.loads(ratings(*command, "--dry-run", "--format", "json", db=one_db, input=content).stdout)
     assert [(close["player"], close["close_to"]) for close in dry["close_names"]] == [(name, ["mira"])]
-    assert dry["new_players"] == ([] if way == "rename" else [name])
+    assert dry["new_players"] == ([] if route == "rename" else [name])
     result = ratings(*command, db=one_db, input=content)
     assert (result.exit_code, "did you mean 'mira', 1 game?" in " ".join(result.stderr.split())) == (0, True)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "Mira"])
 def test_look_alike_is_refused_in_proposals(name: str, db: str) -> None:
-    """The library refuses a game and a rename that bring such a name, unless new names are accepted."""
+    """The library refuses a game and a rename with a name close to a known one, unless new names are accepted."""
     rename = {"type": "player.renamed", "data": {"player": "ben", "new_player": name}}
     with rl.open(db) as ledger:
         for event in (json.loads(build_chess_line(name, "ben")), rename):
@@ -99,15 +102,15 @@ def test_new_id_may_be_close_to_the_old_ones(one_db: str, ratings: Ratings) -> N
 
 
 @pytest.mark.parametrize("name", INVISIBLE)
-@pytest.mark.parametrize("way", ["table", "JSON Lines", "record", "rename"])
-def test_invisible_characters_are_refused_everywhere(way: str, name: str, one_db: str, ratings: Ratings) -> None:
-    """A character that no script needs and nobody sees is refused on every way, and nothing is appended."""
+@pytest.mark.parametrize("route", ["table", "JSON Lines", "record", "rename"])
+def test_invisible_characters_are_refused_everywhere(route: str, name: str, one_db: str, ratings: Ratings) -> None:
+    """An invisible character that no script needs is refused by every route, and nothing is appended."""
     command, content = {
         "table": (("import", "-", "--new-names", "accept"), HEADER + f"g-2,{AT},chess,{name},ben\n"),
         "JSON Lines": (("import", "-"), build_chess_line(name, "ben")),
         "record": (("record", "--game", "chess", "--game-id", "g-2", "--new-names", "accept", name, "ben"), None),
         "rename": (("player", "rename", "ben", name), None),
-    }[way]
+    }[route]
     before = read_head(ratings, one_db)
     result = ratings(*command, "--format", "json", db=one_db, input=content)
     assert [rejection["code"] for rejection in json.loads(result.stdout)["rejected"]] == ["bad-identifier"]
@@ -120,8 +123,8 @@ def test_emoji_with_a_selector_are_names(one_db: str, ratings: Ratings) -> None:
     assert result.exit_code == 0, result.stderr
 
 
-def test_name_of_nothing_visible_is_nobody(one_db: str, ratings: Ratings) -> None:
-    """A name that shows nothing is refused as nobody's."""
+def test_name_without_visible_characters_is_refused(one_db: str, ratings: Ratings) -> None:
+    """A name without a visible character is refused with the code `nobody`."""
     result = ratings("record", "--game", "chess", "--game-id", "g-2", "\ufe0f", "ben", db=one_db)
     assert (result.exit_code, "nobody" in result.stderr) == (1, True)
 

@@ -25,7 +25,10 @@ def db(shared_url: str, ratings: Ratings) -> str:
 
 
 def rename_players(number: int, data: Any) -> Any:
-    """Return the data with players of this vector's own, in the same order: `a` is `0-a`."""
+    """Prefix every player id with the vector's number, so that vectors share no players; the ids keep their order.
+
+    In vector 0, `a` becomes `0-a`.
+    """
     if isinstance(data, list):
         return [rename_players(number, part) for part in data]
     if isinstance(data, dict):
@@ -45,7 +48,7 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
     if (ruleset_id := ladder.partition("/")[0]) not in STARTS:
         pytest.skip(f"{ruleset_id} is not shipped yet")
     start = STARTS[ruleset_id]
-    balances = {f"{number}-{player}": Fraction(units) for player, units in vector.get("start", {}).items()}
+    balances = {f"{number}-{player}": Fraction(points) for player, points in vector.get("start", {}).items()}
     append_lines(
         ratings,
         db,
@@ -55,10 +58,10 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
                 "2010-03-05T18:30:00Z",
                 ladder=ladder,
                 player=player,
-                points=str(units - start),
+                points=str(points - start),
                 reason="had so many",
             )
-            for player, units in balances.items()
+            for player, points in balances.items()
         ),
         *(
             build_event_line(
@@ -75,8 +78,8 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
         explanation = read_json(ratings, db, "explain", f"{number}-{index}", ladder)
         expected = {f"{number}-{player}": change for player, change in changes.items()}
         assert {player["player"]: player["change"] for player in explanation["players"]} == expected
-        books = [Fraction(change) for change in expected.values()]
-        assert sum(books) + sum(Fraction(account["amount"]) for account in explanation["accounts"]) == 0
+        changes_total = sum(map(Fraction, expected.values()))
+        assert changes_total + sum(Fraction(account["amount"]) for account in explanation["accounts"]) == 0
         for player in explanation["players"]:
             before = balances.get(player["player"], start)
             balances[player["player"]] = before + Fraction(player["change"])
@@ -88,8 +91,8 @@ def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -
         rows = [row for row in read_json(ratings, db, "history", player, ladder)["rows"] if row["game_id"] is not None]
         assert [(row["before"], row["change"], row["after"]) for row in rows] == expected_steps
     standings = read_points(ratings, db, ladder)
-    mine = {player: units for player, units in standings.items() if player.startswith(f"{number}-")}
-    assert mine == {player: str(balances[player]) for player in steps}
+    points_of_vector = {player: points for player, points in standings.items() if player.startswith(f"{number}-")}
+    assert points_of_vector == {player: str(balances[player]) for player in steps}
 
 
 def test_worked_examples_verify(db: str, ratings: Ratings) -> None:

@@ -121,11 +121,11 @@ def append_by_command(ratings: Ratings, url: str, path: Path, games: dict[str, i
     return output["appended"], output["head"] - (output["appended"] > 0 and len(events) > 1)
 
 
-def rebuild_repeatedly(url: str, number: int, life: int, folder: Path, ratings: Ratings) -> None:
+def rebuild_repeatedly(url: str, name: str, life: int, folder: Path, ratings: Ratings) -> None:
     """Run `ratings rebuild` until the stop file exists; SIGUSR1 takes the process's own file lock away."""
-    path = folder / f"rebuilder {number} {life}"
+    path = folder / f"rebuilder {name} {life}"
     url = add_application_name(url, "rebuilder")
-    signal.signal(signal.SIGUSR1, lambda *_: add_note(folder / f"lock {number} {life}", taken=take_rebuild_lock(url)))
+    signal.signal(signal.SIGUSR1, lambda *_: add_note(folder / f"lock {name} {life}", taken=take_rebuild_lock(url)))
     while not (folder / "stop").exists():
         add_note(path, begun=True)
         result = ratings("rebuild", db=url)
@@ -135,7 +135,7 @@ def rebuild_repeatedly(url: str, number: int, life: int, folder: Path, ratings: 
 
 
 def count_finished_rebuilds(folder: Path) -> int:
-    """Return the number of promoted rebuilds."""
+    """Return the number of rebuilds that ended with exit code 0."""
     return sum(note.get("exit_code") == 0 for note in read_notes(folder, "rebuilder"))
 
 
@@ -178,8 +178,8 @@ class Storm:
         work = write_batches if role[0] == "writer" else rebuild_repeatedly
         return fork_child(work, self.url, role[1], self.lives[role], self.folder, self.ratings)
 
-    def end_one(self, number: int) -> None:
-        """Terminate the connection of a writer or rebuilder, or kill its process in SQLite."""
+    def interrupt_process(self, number: int) -> None:
+        """Terminate the connection of a random writer or rebuilder; with SQLite, kill its process."""
         name = ("writer", "rebuilder")[number % 2]
         if self.server is None:
             role = self.random.choice([role for role in self.children if role[0] == name])
@@ -201,7 +201,10 @@ class Storm:
         return True
 
     def kill_server(self, number: int) -> None:
-        """Kill all of the server's processes, restart it, and wait until all writers continue."""
+        """Kill all of the server's processes and restart it.
+
+        Wait until there are more new notes of writers than writers.
+        """
         if self.server is None:
             return
         self.server.kill()
@@ -269,14 +272,14 @@ def assert_acknowledged_events_kept(url: str, folder: Path) -> int:
     """Assert that the log has every acknowledged event at its acknowledged position, and return their number."""
     stored = read_all_records(url)
     assert list(stored) == list(range(1, len(stored) + 1))
-    places = {json.loads(record)["id"]: position for position, record in stored.items()}
-    assert len(places) == len(stored)
+    position_by_id = {json.loads(record)["id"]: position for position, record in stored.items()}
+    assert len(position_by_id) == len(stored)
     count = 0
     for batch in read_notes(folder, "writer"):
         games = batch.get("games", {})
         drafts = [build_numbered_game(name, size) for name, size in games.items()]
-        assert all(has_same_content(stored[places[draft.event_id]], draft) for draft in drafts)
-        positions = [places[draft.event_id] for draft in drafts]
+        assert all(has_same_content(stored[position_by_id[draft.event_id]], draft) for draft in drafts)
+        positions = [position_by_id[draft.event_id] for draft in drafts]
         assert positions == sorted(positions)
         # events that already existed come from an attempt whose acknowledgement was lost
         if games and batch["appended"] == len(games):
@@ -293,9 +296,9 @@ def test_storm_loses_no_event(
     url, server = storm_target
     folder = tmp_path / "notes"
     folder.mkdir()
-    strikes = {Storm.end_one: 100 if at_length else 6, Storm.kill_server: 10 if at_length else 1}
+    strikes = {Storm.interrupt_process: 100 if at_length else 6, Storm.kill_server: 10 if at_length else 1}
     strikes[Storm.take_lock] = 20 if at_length else 2
-    # until a rebuilder has installed its handler
+    # forked rebuilders inherit this, so that they ignore the signal until they have installed their handler
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     storm = Storm(url, folder, ratings, server)
     try:

@@ -1,9 +1,9 @@
-"""Sheets that are refused, each with the message and the remedy: an option that it names, or another cell."""
+"""Sheets that are refused, each with the message and the remedy: options that the message names, or a changed cell."""
 
 from datetime import date, time
 from typing import Any, NamedTuple
 
-D22, D23 = date(2024, 11, 22), date(2024, 11, 23)
+D22 = date(2024, 11, 22)
 PAIR, WINNERS = ["Date", "Player 1", "Player 2", "Result"], ["Date", "Winner", "Loser", "Score"]
 
 
@@ -50,7 +50,7 @@ SHEETS = {
         [["Date", "Player 1", "Player 2", "Winner"], [D22, "anna", "ben", None]], "missing-member",
         "Results!D2 (Winner): the row has no winner; write the winner's name, or the word draw", cell=(1, 3, "draw"),
     ),
-    "a winner of three": RefusedSheet(
+    "a winner among three players": RefusedSheet(
         [["Date", "Player 1", "Player 2", "Player 3", "Winner"], [D22, "anna", "ben", "cleo", "ben"]],
         "others-unknown", "tie the others with --others tied", options=("--others", "tied"),
     ),
@@ -77,7 +77,7 @@ SHEETS = {
         "Results!D2 (S1) says that the game was drawn, but Results!B2 (Winner) says that the first side won",
         cell=(1, 4, "11:9"),
     ),
-    "sets that may count each other": RefusedSheet(
+    "a first pair that is a set or the result": RefusedSheet(
         [PAIR, [D22, "anna", "ben", "2:0 11:7 11:9"]], "bad-value",
         "could be 3 sets, or the result 2:0 with 2 sets; write 2:0 (11:7 11:9)", cell=(1, 3, "2:0 (11:7 11:9)"),
     ),

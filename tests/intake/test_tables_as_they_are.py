@@ -1,4 +1,4 @@
-"""Tables as people keep them import with the expected games and notes, or are refused with the exact rejections."""
+"""Import tables as people keep them: each gives the expected games and notes, or the expected rejections."""
 
 import json
 from collections.abc import Callable

@@ -155,12 +155,15 @@ def test_composed_and_decomposed_sides_match() -> None:
 LOSSES = {
     "all units lost": (["anna red 2 2", "ben blue"], None),
     "more than all": (["anna red 2 3", "ben blue"], "units-lost-exceed"),
-    "one of the default": (["anna red 1 1", "ben blue"], None),
-    "two of the default": (["anna red 1 2", "ben blue"], "units-lost-exceed"),
-    "one of none": (["anna red 0 1", "ben red", "cleo blue"], "units-lost-exceed"),
+    "the one default unit lost": (["anna red 1 1", "ben blue"], None),
+    "two lost of one default unit": (["anna red 1 2", "ben blue"], "units-lost-exceed"),
+    "one lost of no units": (["anna red 0 1", "ben red", "cleo blue"], "units-lost-exceed"),
     "everything lost on both sides": (["anna red 2 2", "ben blue 3 3"], None),
     "a kill without a loss": (["anna red 1 0 1", "ben blue 1 0"], "kills-without-losses"),
-    "a kill where only the own side lost": (["anna red 1 0 1", "ben red 1 1", "cleo blue"], "kills-without-losses"),
+    "a kill where only the killer's side lost a unit": (
+        ["anna red 1 0 1", "ben red 1 1", "cleo blue"],
+        "kills-without-losses",
+    ),
     "a loss without a kill": (["anna red 1 0 0", "ben blue 1 1"], None),
     "a kill shared by three": (["anna red 1 0 1", "b red 1 0 1", "c red 1 0 1", "d blue 2 1"], None),
     "they destroyed each other": (["anna red 1 1 1", "ben blue 1 1 1"], None),
@@ -194,7 +197,7 @@ LEAVER_MEMBERS = {
     "another side": ({"side": "red"}, "seat-disagrees"),
     "other units": ({"units": 2}, "seat-disagrees"),
     "another seat": ({"seat": 4}, "seat-disagrees"),
-    "more losses than were left to both": ({"units_lost": 3}, "units-lost-exceed"),
+    "more losses of both than the seat has units": ({"units_lost": 3}, "units-lost-exceed"),
 }
 
 
@@ -259,7 +262,7 @@ def test_agreed_draw_is_marked_for_all_players() -> None:
 
 
 def test_units_left_on_seat_are_shared() -> None:
-    """On a seat with a substitute, the units left at the change count for both players."""
+    """On a seat with a substitute, the units left at the end count for both players."""
     columns = compute_columns("anna red 1 0 2 60", {**LEAVER, "units_lost": 1, "score": 30}, SUBSTITUTE)
 
     assert columns["side"] == [1, 0, 0]
@@ -292,18 +295,18 @@ def test_random_battles_match_a_naive_count() -> None:
         ]
         fighters = [build_fighter(text) for text in texts]
         by_side = {side: [p for p in fighters if p["side"] == side] for side in "ab"}
-        if not all(sum(p["units"] for p in mine) for mine in by_side.values()):
+        if not all(sum(p["units"] for p in side_fighters) for side_fighters in by_side.values()):
             case_counts["no battle"] += 1
             continue
         columns = compute_columns(*fighters)
-        for index, mine in enumerate(fighters):
-            enemies = by_side["b" if mine["side"] == "a" else "a"]
-            assert columns["side"][index] == "ab".index(mine["side"])
-            assert columns["side_units"][index] == sum(p["units"] for p in by_side[mine["side"]])
+        for index, fighter in enumerate(fighters):
+            enemies = by_side["b" if fighter["side"] == "a" else "a"]
+            assert columns["side"][index] == "ab".index(fighter["side"])
+            assert columns["side_units"][index] == sum(p["units"] for p in by_side[fighter["side"]])
             assert columns["enemy_units_lost"][index] == sum(p["units_lost"] for p in enemies)
             assert columns["enemy_points"][index] == sum(p["score"] for p in enemies)
-            case_counts["alone"] += len(by_side[mine["side"]]) == 1
-            case_counts["with mates"] += len(by_side[mine["side"]]) > 1
+            case_counts["alone"] += len(by_side[fighter["side"]]) == 1
+            case_counts["with mates"] += len(by_side[fighter["side"]]) > 1
     assert min(case_counts.values()) > 100, case_counts
 
 

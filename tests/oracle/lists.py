@@ -1,4 +1,4 @@
-"""Compute the lists of Catan: of a month from the points of its games, of a year from the places in its months."""
+"""Compute the lists of Catan: monthly lists from the points of games, annual lists from the places in months."""
 
 from collections import defaultdict
 from fractions import Fraction
@@ -11,7 +11,7 @@ from oracle.times import find_last_instant
 
 
 def build_month_list(view: View, name: str, versions: list[Version]) -> Answer:
-    """Return the list of a month, of a city or open, ranked by the version that scored its last game."""
+    """Return a monthly list, of one city or across all cities, ranked by the version that scored its last game."""
     return compute_month(view, view.group_counted_games(versions).get(name, []), versions)
 
 
@@ -79,7 +79,7 @@ def build_year_rows(view: View, params: Params, group: str, year: str, rows: lis
 
 
 def select_best_places(player: str, rows: list[Row], params: Params) -> tuple[int, ...]:
-    """Return a player's best places in the counted number of months; a missing month has a place, too."""
+    """Return a player's best `months` places; months without a rank fill up the number with the place `missing`."""
     count, missing = params["months"], params["missing"]
     player_places = [row.rank for row in rows if row.player == player and row.rank is not None]
     player_places = sorted(min(place, missing) if params["cap_at_missing"] else place for place in player_places)[

@@ -18,8 +18,8 @@ CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
 def build_b5_game(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
     """Return a game of three players in order of their places; the second player gets the victory point."""
     participants = [
-        {"player": player, "power": 20 - place, "influence": 5, "vp": int(place == 1)}
-        for place, player in enumerate(players)
+        {"player": player, "power": 20 - index, "influence": 5, "vp": int(index == 1)}
+        for index, player in enumerate(players)
     ]
     data = {"game_id": game_id, "game": "babylon5", "kind": "b5", "season": season, "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}

@@ -44,7 +44,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def to_axes(question: Question) -> Axes:
-    """Return the coordinates of a question in the form of the program."""
+    """Return the coordinates of a question in the form that the program takes."""
     return None if question.upto is None else to_microseconds(question.upto), question.known_at, question.rules
 
 
@@ -54,12 +54,12 @@ def find_causes(ledger: Ledger, spec: CoordinateSpec) -> Any:
 
 
 def draw_spec(chance: Random, log: Log) -> CoordinateSpec:
-    """Draw a player on a ladder at two coordinates, often with the same position or rules."""
+    """Draw a player on a ladder at two coordinates, often with the same position or the same `as_of`."""
     earliest = len(build_base_log(0))
-    places = [chance.randint(earliest, len(log)), chance.choice([len(log), chance.randint(earliest, len(log))])]
+    positions = [chance.randint(earliest, len(log)), chance.choice([len(log), chance.randint(earliest, len(log))])]
     if not chance.randrange(5):
-        places[1] = places[0]
-    before, after = (draw_question(World(chance, log), place) for place in places)
+        positions[1] = positions[0]
+    before, after = (draw_question(World(chance, log), position) for position in positions)
     ladder = chance.choice(LADDERS)
     before, after = (_choose_rules(chance, log, question, ladder) for question in (before, after))
     if chance.randrange(2):
@@ -70,7 +70,7 @@ def draw_spec(chance: Random, log: Log) -> CoordinateSpec:
 
 
 def _choose_rules(chance: Random, log: Log, question: Question, ladder: str) -> Question:
-    """Return the question about a ladder, with a version that is known there, or with the version in force."""
+    """Return the question about a ladder: usually by the timeline, or by one version known at its position."""
     names = [version.name for version in list_versions(log[: question.known_at], ladder.partition("/")[0])]
     return question._replace(ladder=ladder, rules=chance.choice(names) if names and chance.randrange(4) == 0 else None)
 
@@ -80,8 +80,8 @@ def test_causes_sum_to_change_in_points(
 ) -> None:
     """In any history, the causes of a change in points sum to the oracle's difference.
 
-    Each cause is the difference that its event makes at its position; in the other direction the causes are negated,
-    and games between the times are called the opposite.
+    Each cause is the difference that its event makes at its position. In the other direction, the causes are negated,
+    and `played` and `not played yet` are swapped.
     """
     case_counts: Counter[str] = Counter()
     # these few histories have causes of every kind
@@ -110,7 +110,8 @@ def _check_causes(ledger: Ledger, log: Log, spec: CoordinateSpec, case_counts: C
     attribution, reverse_attribution = find_causes(ledger, spec), find_causes(ledger, spec.reverse())
     assert (reverse_attribution.before, reverse_attribution.after) == (attribution.after, attribution.before)
     if spec.before.known_at != spec.after.known_at:
-        labels = dict(zip(PLAYED, reversed(PLAYED), strict=True))  # what is played one way is not played yet the other
+        # a game that is `played` in one direction is `not played yet` in the other
+        labels = dict(zip(PLAYED, reversed(PLAYED), strict=True))
         negated = [
             cause._replace(kind=labels.get(cause.kind, cause.kind), own=-cause.own, ripple=-cause.ripple)
             for cause in reversed(attribution.causes)

@@ -290,7 +290,7 @@ def test_queries_of_damaged_files_have_the_answers_of_the_log(
         while rest:
             part, rest = rest[:30], rest[30:]
             enter(ledger, part)
-            set_thresholds(monkeypatch, delta_events=chance.choice((11, 1_000)), compacted_times=chance.choice((0, 8)))
+            set_thresholds(monkeypatch, delta_events=chance.choice((11, 1_000)), merge_ratio=chance.choice((0, 8)))
             with ledger.reading() as connection:
                 position = head(connection).position
             queries = list_queries(

@@ -171,7 +171,7 @@ def test_open_ledgers_and_cached_traces_are_continued(
 ) -> None:
     """As a history grows piece by piece, an open ledger, cached traces and a replay from the beginning agree."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     url, log = str(tmp_path / "ratings.db"), draw_history(seed, rounds)
     begin = next(number for number, event in enumerate(log) if event["type"] == "game.recorded") + 60

@@ -271,7 +271,7 @@ def test_looked_up_games_equal_the_facts(compiled: bool, tmp_path: Path, monkeyp
     each.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
     url, log = create_ledger(str(tmp_path / "ratings.db")), draw_history(101, 90)
     set_paths(monkeypatch, scanned=False, compiled=compiled)
     compared = continued = 0

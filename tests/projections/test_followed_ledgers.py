@@ -25,7 +25,7 @@ REQUIRED_CASES = {"after the end", "from within", "followed", "decoded"}
 def case_counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Return counts of traces continued after their end or from within, and of logs followed or decoded."""
     # short ladders are continued as well
-    set_thresholds(monkeypatch, continued_part=1, followed_events=12)
+    set_thresholds(monkeypatch, games_per_replayed_game=1, followed_events=12)
     return count_work(monkeypatch)
 
 

@@ -106,7 +106,7 @@ game = ["dash"]
 kind = ["{kind}"]
 players_max = 8
 """
-# every command that reads a ladder
+# commands of every sort that use a ladder
 COMMANDS = (
     ["ladders"], ["lists"], ["explain", "d-1", "dash"], ["explain", "ben", "dash"], ["history", "ben", "dash"],
     ["books", "dash"], ["publish", "dash"], ["diff", "published", "now"], ["rebuild"], ["verify"],
@@ -114,8 +114,8 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def load_standings(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
-    """Return rank, player and points after some games of a type; run every command on them first."""
+def record_and_run_commands(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    """Record games in a new ledger, run `COMMANDS` on it, and return rank, player and points of the standings."""
     Path("dash.toml").write_text(RULESET.format(kind=kind), encoding="utf-8")
     lines = [
         json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number}T12:00:00Z", "data": {
@@ -144,7 +144,7 @@ def test_new_kind_of_list_works_in_every_command(
         [{"player": name, "place": place} for place, name in enumerate(names, 1)]
         for names in (("anna", "ben", "cleo"), ("ben", "anna"), ("ben", "cleo"))
     ]
-    assert load_standings(ratings, "placing", games) == [(1, "anna", "6"), (2, "ben", "2"), (3, "cleo", "0")]
+    assert record_and_run_commands(ratings, "placing", games) == [(1, "anna", "6"), (2, "ben", "2"), (3, "cleo", "0")]
 
 
 def test_new_game_type_works_in_every_command(
@@ -159,7 +159,7 @@ def test_new_game_type_works_in_every_command(
         [{"player": "anna", "seconds": 11}, {"player": "ben", "seconds": 9}, {"player": "cleo", "seconds": 11}],
         [{"player": "cleo", "seconds": 30}, {"player": "ben", "seconds": 8}],
     ]
-    assert load_standings(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
+    assert record_and_run_commands(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
 
 
 @pytest.mark.slow
@@ -168,13 +168,13 @@ def test_new_event_type_works_in_every_command(
 ) -> None:  # fmt: skip
     """Events of a new type are recorded, found, voided, exported, restored and verified like the others.
 
-    An event type that ladders depend on also has a function in `projections.facts.applying.APPLY`, and one with
-    conditions a check in `ledger.validation`.
+    An event type that ladders depend on also needs a function in `projections.facts.applying.APPLY`. One that is valid
+    only under some conditions needs a check in `ledger.validation`.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(TYPES, "player.praised", PRAISED)
     games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
-    before = load_standings(ratings, "placing", games)
+    before = record_and_run_commands(ratings, "placing", games)
     event = {"type": "player.praised", "id": "p-1", "data": {"player": "dora", "text": "fair play"}}
     recorded = ratings("record", "--format", "json", db="dash.db", input=json.dumps(event))
     assert json.loads(recorded.stdout)["new_players"] == ["dora"]
@@ -201,7 +201,7 @@ def test_new_output_format_prints_every_result(
     """A new output format is an entry in `GENERAL_FORMATS`, and prints every kind of result."""
     monkeypatch.chdir(tmp_path)
     games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
-    load_standings(ratings, "placing", games)
+    record_and_run_commands(ratings, "placing", games)
     monkeypatch.setitem(GENERAL_FORMATS, "members", lambda result: click.echo(" ".join(result.model_dump())))
     with rl.open("dash.db") as ledger:
         view = ledger.at()

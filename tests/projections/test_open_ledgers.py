@@ -97,7 +97,7 @@ def build_void(game_id: str) -> dict[str, Any]:
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the cache folder; columns and traces of even the shortest history are cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     return tmp_path / "caches"
 

@@ -23,7 +23,6 @@ NBA = {"k": 20, "home": 100, "margin": "power", "start": 1300, "reversion": "1/4
 DATA = Path(__file__).parents[3] / "shared" / "data" / "nba"
 
 SCALE = RULE.scale
-NONE = MISSING
 
 
 def build_params(**params: Any) -> Any:
@@ -40,11 +39,19 @@ def build_columns(
     home: list[int] | None = None,
     team: list[int] | None = None,
     games: list[int] | None = None,
-    weight: int = NONE,
+    weight: int = MISSING,
 ) -> list[list[int]]:
     """Return the columns of a game."""
     n = len(places)
-    return [places, [0] * n, team or [NONE] * n, home or [0] * n, scores or [NONE] * n, games or [0] * n, [weight] * n]
+    return [
+        places,
+        [0] * n,
+        team or [MISSING] * n,
+        home or [0] * n,
+        scores or [MISSING] * n,
+        games or [0] * n,
+        [weight] * n,
+    ]
 
 
 def rate_game(ratings: list[str | int], columns: list[list[int]], **params: Any) -> tuple[int, list[Decimal]]:
@@ -61,7 +68,7 @@ def rate_game(ratings: list[str | int], columns: list[list[int]], **params: Any)
         (build_columns([1, 2], [27, 20], home=[1, -1]), NFL, ["16.462462", "-16.462462"]),
         (build_columns([1, 1], [20, 20], home=[1, -1]), NFL, ["-2.820079", "2.820079"]),
         (build_columns([1, 2], home=[1, -1]), {"k": 20, "home": 65}, ["8.150675", "-8.150675"]),
-        # a player with few games has another K than the opponent: 20 points of 40, and 4 of 8
+        # a player with few games has a different K from the opponent: 20 points of 40, and 4 of 8
         (build_columns([1, 2], games=[0, 30]), {"k": [{"below": 30, "k": 40}, {"k": 8}]}, ["20", "-4"]),
         # 250 / 5^0.4 / 2, 250 / 105^0.4 / 2
         (
@@ -86,7 +93,7 @@ def test_examples_by_hand(columns: list[list[int]], params: dict[str, Any], chan
 
 
 def test_doubles_are_rated_by_the_mean_or_the_sum() -> None:
-    """A side of 1600 and 1400 equals two players of 1500; by the sum, a gap counts for both players of a side."""
+    """A side of 1600 and 1400 equals two players of 1500. A lead of one counts half by the mean, in full by the sum."""
     columns = build_columns([1, 1, 2, 2], team=[1, 1, 0, 0])
     assert rate_game([1600, 1400, 1500, 1500], columns)[1] == [10, 10, -10, -10]
     _, mean = rate_game([1600, 1500, 1500, 1500], columns)
@@ -124,7 +131,7 @@ def compute_changes(before: Sequence[Decimal | int], columns: list[list[int]], p
     """Return the changes in points by the formulas, in 40 digits."""
     place, _, team, home, score, games, weight = columns
     n = len(before)
-    side = [i if team[i] == NONE else -1 - team[i] for i in range(n)]
+    side = [i if team[i] == MISSING else -1 - team[i] for i in range(n)]
     exact = {name: to_decimal(getattr(params, name) or 0) for name in ("scale", "home", "kappa", "margin_offset")}
     divisor, slope = (
         (Decimal("7.5"), Decimal("0.006")) if params.margin == "power" else (Decimal("2.2"), Decimal("0.001"))
@@ -147,16 +154,16 @@ def compute_changes(before: Sequence[Decimal | int], columns: list[list[int]], p
             expected = (win + exact["kappa"] / 2) / (win + 1 / win + exact["kappa"])
             result = (place[i] < place[j]) - (place[i] > place[j])
             margin = Decimal(max(result * (score[i] - score[j]), 0)) / params.margin_unit
-            below = max(divisor + slope * gap * result, divisor / 10)
+            denominator = max(divisor + slope * gap * result, divisor / 10)
             factor = Decimal(1)
             if params.margin == "ln":
-                factor = (max(margin, Decimal(1)) + 1).ln() * divisor / (below if result else 1)
+                factor = (max(margin, Decimal(1)) + 1).ln() * divisor / (denominator if result else 1)
             elif params.margin == "power":
-                factor = (margin + exact["margin_offset"]) ** to_decimal(params.margin_power) / below
+                factor = (margin + exact["margin_offset"]) ** to_decimal(params.margin_power) / denominator
             elif params.margin == "table":
                 row = params.margin_factors
                 factor = to_decimal(row[min(int(margin), len(row) - 1)])
-            share = Decimal(1) if weight[i] == NONE else Decimal(weight[i]) / params.weight_one
+            share = Decimal(1) if weight[i] == MISSING else Decimal(weight[i]) / params.weight_one
             change += (Decimal(1 + result) / 2 - expected) * factor * share * compute_k(games[i], params)
         changes.append(change / (len({*side}) - 1))
     return changes
@@ -177,7 +184,7 @@ def compute_k(games: int, params: Any) -> Decimal:
     return to_decimal(params.k.numerator) / (games + to_decimal(params.k.offset)) ** to_decimal(params.k.power)
 
 
-FORMS: list[dict[str, Any]] = [
+PARAMETER_SETS: list[dict[str, Any]] = [
     NFL,
     NBA,
     {"k": "64/3", "kappa": "0.7", "home": "62.5", "scale": 173, "margin_unit": 2, "margin": "ln"},
@@ -187,10 +194,10 @@ FORMS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 400))
-@pytest.mark.parametrize("form", range(len(FORMS)))
-def test_changes_are_within_half_a_unit_per_opponent(form: int, count: int) -> None:
-    """In drawn games of two to six, a change differs from the exact one by at most half a unit per opposing side."""
-    random, params, largest = Random(form), build_params(**FORMS[form]), Decimal(0)
+@pytest.mark.parametrize("index", range(len(PARAMETER_SETS)))
+def test_changes_are_within_half_a_unit_per_opponent(index: int, count: int) -> None:
+    """In random games of two to six players, a change is within half a unit per other player of the exact one."""
+    random, params, largest = Random(index), build_params(**PARAMETER_SETS[index]), Decimal(0)
     with localcontext(prec=40):
         for _ in range(count):
             n = random.randint(2, 6)
@@ -204,10 +211,10 @@ def test_changes_are_within_half_a_unit_per_opponent(form: int, count: int) -> N
 
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 400))
-@pytest.mark.parametrize("form", range(len(FORMS)))
-def test_unrounded_lead_is_within_1e_10_of_forty_digits(form: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In drawn games of two, the first side's gain before rounding is within 1e-10 points of the exact one."""
-    random, params, largest = Random(form), build_params(**FORMS[form]), Decimal(0)
+@pytest.mark.parametrize("index", range(len(PARAMETER_SETS)))
+def test_unrounded_gain_is_within_1e_10_of_the_exact(index: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In random games of two players, the first side's gain before rounding is within 1e-10 points of the exact one."""
+    random, params, largest = Random(index), build_params(**PARAMETER_SETS[index]), Decimal(0)
     constants, unrounded = RULE.prepare(params), record_rounding(monkeypatch, RULE)
     with localcontext(prec=40):
         for _ in range(count):
@@ -222,10 +229,10 @@ def test_unrounded_lead_is_within_1e_10_of_forty_digits(form: int, count: int, m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", range(len(FORMS)))
-def test_compiled_games_equal_interpreted_ones(form: int) -> None:
-    """In 100 drawn games, compiled states, books, chances and draws equal the interpreted ones."""
-    random, params = Random(form), build_params(**FORMS[form])
+@pytest.mark.parametrize("index", range(len(PARAMETER_SETS)))
+def test_compiled_games_equal_interpreted_ones(index: int) -> None:
+    """In 100 random games, compiled states, books, chances and draws equal the interpreted ones."""
+    random, params = Random(index), build_params(**PARAMETER_SETS[index])
     assert RULE.sample is not None
     assert RULE.new_season is not None
     for _ in range(100):
@@ -253,7 +260,7 @@ def test_extreme_ratings_can_be_rated() -> None:
     [
         (build_columns([0, 0]), {}, "the game has no places"),
         (build_columns([1, 1], team=[3, 3]), {}, "all players are on one side"),
-        (build_columns([1, 2], [NONE, 3]), NFL, 'a score is missing; margin = "ln" needs the scores of all sides'),
+        (build_columns([1, 2], [MISSING, 3]), NFL, 'a score is missing; margin = "ln" needs the scores of all sides'),
         (build_columns([1, 2], weight=-1), {}, "numbers.weight is -1; it must be from 0 to 100"),
         (
             [[1, 1], [1, 2], *build_columns([1, 1])[2:]],
@@ -305,8 +312,8 @@ def test_page_has_the_tested_rulesets() -> None:
     """The rulesets on the page can be read, and have the parameters tested here."""
     page = (Path(__file__).parents[2] / "docs" / "systems" / "club-elo.md").read_text(encoding="utf-8")
     texts = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    for text, form in zip(texts, (NFL, NBA), strict=True):
-        assert read_ruleset(text).params == {"start": 1300, **form}
+    for text, params in zip(texts, (NFL, NBA), strict=True):
+        assert read_ruleset(text).params == {"start": 1300, **params}
 
 
 def test_few_games_are_provisional() -> None:
@@ -318,7 +325,7 @@ def test_few_games_are_provisional() -> None:
 
 @pytest.mark.slow_cases
 def test_eight_seasons_stay_close_to_forty_digits() -> None:
-    """After 2,048 drawn games in eight seasons, every rating is within a hundred-thousandth of the exact one.
+    """After 2,048 random games in eight seasons, every rating is within a hundred-thousandth of the exact one.
 
     The games have ties and neutral grounds, and each game starts from rounded ratings.
     """
@@ -341,7 +348,10 @@ def test_eight_seasons_stay_close_to_forty_digits() -> None:
                 changes = compute_changes([exact[team] * SCALE for team in pair], columns, params)
                 for i, team in enumerate(pair):
                     rounded[team], exact[team] = after[0][i], exact[team] + changes[i]
-            errors = [abs(Decimal(own) / SCALE - right) for own, right in zip(rounded, exact, strict=True)]
+            errors = [
+                abs(Decimal(rounded_rating) / SCALE - exact_rating)
+                for rounded_rating, exact_rating in zip(rounded, exact, strict=True)
+            ]
             largest = max(largest, *errors)
     assert 0 < largest < Decimal("0.00001"), largest
 

@@ -134,7 +134,7 @@ def test_all_paths_give_the_same_standings(
             set_thresholds(
                 monkeypatch,
                 delta_events=chance.choice((7, 1_000)),
-                compacted_times=chance.choice((0, 1, 8)),
+                merge_ratio=chance.choice((0, 1, 8)),
                 segments_open=chance.choice((2, 16)),
             )
             set_paths(monkeypatch, scanned=chance.random() < 0.5, compiled=chance.random() < 0.5)
@@ -318,7 +318,7 @@ def test_concurrent_writers_without_lock_have_correct_facts(
                 set_thresholds(
                     monkeypatch,
                     delta_events=chance.choice((5, 7, 40)),
-                    compacted_times=chance.choice((0, 1, 8)),
+                    merge_ratio=chance.choice((0, 1, 8)),
                     scanned_events=chance.choice((1, 10**9)),
                 )
                 assert summarize_facts(load_facts(connection)) == expected
@@ -338,7 +338,7 @@ def test_segments_behind_another_first_segment_are_rebuilt(
     log.
     """
     set_paths(monkeypatch, scanned=False, compiled=False)
-    set_thresholds(monkeypatch, delta_events=20, compacted_times=0)
+    set_thresholds(monkeypatch, delta_events=20, merge_ratio=0)
     ledger = make_ledger(tmp_path)
     expected = decode_and_rank(ledger)
     (tmp_path / "one by one").mkdir()

@@ -41,7 +41,7 @@ def short_last_points(monkeypatch: pytest.MonkeyPatch) -> None:
 def cached_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cache and continue the trace of even the shortest ladder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
 
 
 def to_oracle_row(standing: rl.Standing | None) -> Row | None:

@@ -71,7 +71,7 @@ def test_cached_traces_count_games_elsewhere(db: str, tmp_path: Path, monkeypatc
     """A cached trace that is continued counts a seed's games, for the mark and for the K of the next game."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
-    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
     load_ladders(db).trace(LADDER)
     assert [*tmp_path.rglob("traces/*")]
     for number in range(5, 8):

@@ -195,15 +195,15 @@ def test_random_histories_rank_and_compare_equally_by_columns(tmp_path: Path, mo
             if not all(ladder.partition("/")[0] in known.rulesets for known in facts):
                 continue
             results = []
-            for length in (NEVER, 1):
+            for threshold in (NEVER, 1):
                 set_paths(monkeypatch, scanned=False, compiled=False)
                 ladders = [Ladders(known) for known in facts]
                 with suppress(RuleFailure):
-                    traces = [each.trace(ladder) for each in ladders]
-                    set_thresholds(monkeypatch, compiled_games=length)
+                    traces = [ladders_at.trace(ladder) for ladders_at in ladders]
+                    set_thresholds(monkeypatch, compiled_games=threshold)
                     rankings = [
-                        each.rank_at(*trace_and_time)
-                        for each, *trace_and_time in zip(ladders, traces, as_of, strict=True)
+                        ladders_at.rank_at(*trace_and_time)
+                        for ladders_at, *trace_and_time in zip(ladders, traces, as_of, strict=True)
                     ]
                     states = [*map(RankedState, facts, rankings)]
                     results.append(
@@ -297,7 +297,7 @@ def test_swapped_pairs_are_counted_once(old: Ranks, new: Ranks) -> None:
 
 @given(RANKS, RANKS)
 def test_summary_of_a_comparison_matches_naive_count(old: Ranks, new: Ranks) -> None:
-    """The effects and the summary of a comparison equal those of a look at every player."""
+    """The effects and the summary of a comparison equal those counted player by player."""
     facts, old_points, new_points = Facts(1, b""), build_points(old), build_points(new)
     effects, summary = compare_states(
         Effect, "x", RankedState(facts, build_ranking_by_ranks(old)), RankedState(facts, build_ranking_by_ranks(new))

@@ -40,7 +40,8 @@ NOT_PLAIN = {
     "a substitute": [{"place": 1, "player": "a"}, {"place": 2, "player": "b", "status": "removed"},
                      {"place": 2, "player": "c", "replaces": "b", "status": "substitute"}],
     "a score that is no whole number": [{"player": "a", "score": "2.5"}, {"player": "b", "score": 1}],
-    "a place and such a score": [{"place": 1, "player": "a", "score": "2.5"}, {"place": 2, "player": "b", "score": 1}],
+    "a place and a score that is no whole number": [{"place": 1, "player": "a", "score": "2.5"},
+                                                    {"place": 2, "player": "b", "score": 1}],
     "a name with a quote": [{"place": 1, "player": 'a"b'}, {"place": 2, "player": "b"}],
     "a name with a backslash": [{"place": 1, "player": "a\\b"}, {"place": 2, "player": "b"}],
     "extra": [{"extra": {"race": "elf"}, "place": 1, "player": "a"}, {"place": 2, "player": "b"}],
@@ -82,14 +83,17 @@ def scan_records(records: list[str]) -> tuple[Facts, list[bool]]:
 
 @pytest.fixture(params=["interpreted", "compiled"], autouse=True)
 def scanner_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the scanner interpreted, over bounds-checked bytes, and compiled."""
+    """Run the scanner interpreted, over bounds-checked bytes, and then compiled; return the name of the mode."""
     if request.param == "interpreted":
         monkeypatch.setattr(compiling, "compile_loop", interpret_loop)
     return str(request.param)
 
 
 def interpret_loop(loop: Any) -> Any:
-    """Return a loop over Python's own bytes and integers, which raise if an index is out of bounds."""
+    """Return the interpreted loop with memoryviews for its byte arrays: an index out of bounds raises.
+
+    The items of a memoryview are Python integers.
+    """
 
     def run(*arguments: Any) -> Any:
         return loop(*(memoryview(a) if getattr(a, "dtype", None) == np.uint8 else a for a in arguments))
@@ -142,33 +146,28 @@ def test_times_are_scanned_exactly(at):
     assert list(facts.occurred_at) == [at]
 
 
-def list_seats(*participants: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return participants as a list."""
-    return list(participants)
-
-
 BEN = {"place": 2, "player": "ben"}
 IMPOSSIBLE = {
-    "a place below 1": list_seats({"place": -5, "player": "anna"}, BEN),
-    "a gap": list_seats({"place": 1, "player": "anna"}, {"place": 9, "player": "ben"}),
-    "a tie behind a gap": list_seats({"place": 1, "player": "anna"}, BEN, {"place": 2, "player": "c"},
-                                {"place": 5, "player": "d"}),
-    "a player twice": list_seats({"place": 1, "player": "ben"}, BEN),
-    "one participant": list_seats({"place": 1, "player": "anna"}),
+    "a place below 1": [{"place": -5, "player": "anna"}, BEN],
+    "a gap": [{"place": 1, "player": "anna"}, {"place": 9, "player": "ben"}],
+    "a gap after a tie": [{"place": 1, "player": "anna"}, BEN, {"place": 2, "player": "c"},
+                          {"place": 5, "player": "d"}],
+    "a player twice": [{"place": 1, "player": "ben"}, BEN],
+    "one participant": [{"place": 1, "player": "anna"}],
     "no participant": [],
-    "a seat of 0": list_seats({"place": 1, "player": "anna", "seat": 0}, BEN),
-    "a seat of 2^32": list_seats({"place": 1, "player": "anna", "seat": 2**32 + 1}, BEN),
-    "seconds of 10^12": list_seats({"place": 1, "player": "anna", "seconds_played": 10**12}, BEN),
-    "a score of 2^53": list_seats({"player": "anna", "score": 2**53}, {"player": "ben", "score": 1}),
-    "a better score behind": list_seats({"place": 1, "player": "anna", "score": 3},
-                                   {"place": 2, "player": "ben", "score": 4}),
-    "one score": list_seats({"place": 1, "player": "anna", "score": 3}, BEN),
-    "a substitute without leaver": list_seats({"place": 1, "player": "anna", "status": "substitute"}, BEN),
-    "a name with a line end": list_seats({"place": 1, "player": "an\nna"}, BEN),
-    "a name of 65 characters": list_seats({"place": 1, "player": "a" * 65}, BEN),
-    "a name with a slash": list_seats({"place": 1, "player": "a/b"}, BEN),
-    "a name that is not composed": list_seats({"place": 1, "player": "e\u0301mile"}, BEN),
-    "an empty name": list_seats({"place": 1, "player": ""}, BEN),
+    "a seat of 0": [{"place": 1, "player": "anna", "seat": 0}, BEN],
+    "a seat of 2^32 + 1": [{"place": 1, "player": "anna", "seat": 2**32 + 1}, BEN],
+    "seconds of 10^12": [{"place": 1, "player": "anna", "seconds_played": 10**12}, BEN],
+    "a score of 2^53": [{"player": "anna", "score": 2**53}, {"player": "ben", "score": 1}],
+    "a better score behind": [{"place": 1, "player": "anna", "score": 3},
+                              {"place": 2, "player": "ben", "score": 4}],
+    "one score": [{"place": 1, "player": "anna", "score": 3}, BEN],
+    "a substitute without leaver": [{"place": 1, "player": "anna", "status": "substitute"}, BEN],
+    "a name with a line end": [{"place": 1, "player": "an\nna"}, BEN],
+    "a name of 65 characters": [{"place": 1, "player": "a" * 65}, BEN],
+    "a name with a slash": [{"place": 1, "player": "a/b"}, BEN],
+    "a name that is not composed": [{"place": 1, "player": "e\u0301mile"}, BEN],
+    "an empty name": [{"place": 1, "player": ""}, BEN],
 }  # fmt: skip
 
 
@@ -257,7 +256,7 @@ def test_random_games_match_decoder():
 def test_damaged_bytes_match_decoder(scanner_mode, at_length):
     """Of records with damaged bytes, only those that the decoder reads in the same way are plain.
 
-    Bytes are changed, left out, doubled or copied from elsewhere in the page.
+    Bytes are changed, left out, doubled or copied from another record.
     """
     chance = Random(2)
     all_records = [

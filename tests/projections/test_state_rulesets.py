@@ -1,4 +1,4 @@
-"""Members of a ruleset for rules with state: their valid values, and their absence from older records."""
+"""Members of a ruleset for rules with state: their valid values; their defaults are not recorded."""
 
 import json
 
@@ -38,26 +38,26 @@ def state_rule_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     substitute_rule(monkeypatch, rule_with_state)
 
 
-def write_ruleset(members: str = "", table: str = "") -> str:
-    """Return a ruleset file with more members, and another table."""
+def build_ruleset_text(members: str = "", table: str = "") -> str:
+    """Return the text of a ruleset file with these additional members and this additional table."""
     return GOOD_FILE.replace('freeze = "none"', f'freeze = "none"\n{members}') + f"\n{table}\n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        write_ruleset('period = "week"'),
-        write_ruleset('period = "event"\nperiod_by = "numbers.round_2"'),
-        write_ruleset('period = "event"\nperiod_by = "league"'),
-        write_ruleset('season_by = "season"'),
-        write_ruleset("season_by = [1, 5, 9]"),
-        write_ruleset('entrant = "club"\ntakes = "best"'),
-        write_ruleset('score_decimals = 3\nscore_order = "low"'),
-        write_ruleset("", '[numbers.length]\nmin = 1\nmax = 25\nabsent = "refuse"\n[numbers.stones]\nabsent = 0'),
+        build_ruleset_text('period = "week"'),
+        build_ruleset_text('period = "event"\nperiod_by = "numbers.round_2"'),
+        build_ruleset_text('period = "event"\nperiod_by = "league"'),
+        build_ruleset_text('season_by = "season"'),
+        build_ruleset_text("season_by = [1, 5, 9]"),
+        build_ruleset_text('entrant = "club"\ntakes = "best"'),
+        build_ruleset_text('score_decimals = 3\nscore_order = "low"'),
+        build_ruleset_text("", '[numbers.length]\nmin = 1\nmax = 25\nabsent = "refuse"\n[numbers.stones]\nabsent = 0'),
     ],
 )
 def test_rule_with_state_accepts_members(text: str, state_rule_bound: None) -> None:
-    """A rule with state accepts every member, which the log keeps, and games of every type."""
+    """A ruleset of a rule with state may have each member and score games of every type; it reads back unchanged."""
     for kinds in (["placing"], [*GAME_TYPES]):
         ruleset = read_ruleset(text.replace('kind = ["placing"]', f"kind = {json.dumps(kinds)}"))
         with rl.create(":memory:", rulesets=[ruleset], by="test") as ledger:
@@ -66,23 +66,26 @@ def test_rule_with_state_accepts_members(text: str, state_rule_bound: None) -> N
 
 
 BAD_MEMBERS = {
-    "event by nothing": (write_ruleset('period = "event"'), "period_by"),
-    "event by city": (write_ruleset('period = "event"\nperiod_by = "city"'), "period_by"),
-    "event by a number of no name": (write_ruleset('period = "event"\nperiod_by = "numbers.Round"'), "period_by"),
-    "day by league": (write_ruleset('period = "day"\nperiod_by = "league"'), "period_by"),
-    "year": (write_ruleset('period = "year"'), "period"),
-    "13 months": (write_ruleset("season_by = [1, 13]"), "season_by"),
-    "months out of order": (write_ruleset("season_by = [7, 1]"), "season_by"),
-    "no months": (write_ruleset("season_by = []"), "season_by"),
-    "season by league": (write_ruleset('season_by = "league"'), "season_by"),
-    "takes without clubs": (write_ruleset('takes = "best"'), "takes"),
-    "seven decimals": (write_ruleset("score_decimals = 7"), "score_decimals"),
-    "name of a number": (write_ruleset("", "[numbers.Length]\nmin = 0"), "numbers.Length"),
-    "backward range": (write_ruleset("", "[numbers.length]\nmin = 2\nmax = 1"), "numbers.length"),
-    "default out of range": (write_ruleset("", "[numbers.length]\nmin = 2\nabsent = 1"), "numbers.length"),
-    "absent in words": (write_ruleset("", '[numbers.length]\nabsent = "zero"'), "numbers.length.absent"),
-    "beyond 2^53": (write_ruleset("", "[numbers.length]\nmax = 9007199254740992"), "numbers.length.max"),
-    "17 numbers": (write_ruleset("", "\n".join(f"[numbers.n{index}]" for index in range(17))), "numbers"),
+    "event by nothing": (build_ruleset_text('period = "event"'), "period_by"),
+    "event by city": (build_ruleset_text('period = "event"\nperiod_by = "city"'), "period_by"),
+    "event by an invalid number name": (
+        build_ruleset_text('period = "event"\nperiod_by = "numbers.Round"'),
+        "period_by",
+    ),
+    "day by league": (build_ruleset_text('period = "day"\nperiod_by = "league"'), "period_by"),
+    "year": (build_ruleset_text('period = "year"'), "period"),
+    "13 months": (build_ruleset_text("season_by = [1, 13]"), "season_by"),
+    "months out of order": (build_ruleset_text("season_by = [7, 1]"), "season_by"),
+    "no months": (build_ruleset_text("season_by = []"), "season_by"),
+    "season by league": (build_ruleset_text('season_by = "league"'), "season_by"),
+    "takes without clubs": (build_ruleset_text('takes = "best"'), "takes"),
+    "seven decimals": (build_ruleset_text("score_decimals = 7"), "score_decimals"),
+    "invalid number name": (build_ruleset_text("", "[numbers.Length]\nmin = 0"), "numbers.Length"),
+    "backward range": (build_ruleset_text("", "[numbers.length]\nmin = 2\nmax = 1"), "numbers.length"),
+    "default out of range": (build_ruleset_text("", "[numbers.length]\nmin = 2\nabsent = 1"), "numbers.length"),
+    "absent in words": (build_ruleset_text("", '[numbers.length]\nabsent = "zero"'), "numbers.length.absent"),
+    "beyond 2^53": (build_ruleset_text("", "[numbers.length]\nmax = 9007199254740992"), "numbers.length.max"),
+    "17 numbers": (build_ruleset_text("", "\n".join(f"[numbers.n{index}]" for index in range(17))), "numbers"),
 }
 
 
@@ -99,7 +102,7 @@ def test_invalid_member_is_rejected_with_its_key(case: str, state_rule_bound: No
 )
 def test_rule_without_state_rejects_members_without_effect(member: str) -> None:
     """A rule without state rejects periods, clubs and other members that would have no effect."""
-    problems = find_ruleset_problems(write_ruleset(member))
+    problems = find_ruleset_problems(build_ruleset_text(member))
     assert [problem.key for problem in problems] == [member.split()[0]]
     assert "pairwise-elo/1" in problems[0].message
 
@@ -136,7 +139,7 @@ def test_versions_share_periods_seasons_and_entrants(
     old: str, new: str, member: str | None, state_rule_bound: None
 ) -> None:
     """Versions of a ruleset share periods, seasons and entrants; the reading of scores may change."""
-    before, after = write_ruleset(old), write_ruleset(new).replace('version = "1"', 'version = "2"')
+    before, after = build_ruleset_text(old), build_ruleset_text(new).replace('version = "1"', 'version = "2"')
     with rl.create(":memory:", rulesets=[before], by="test") as ledger:
         if member is None:
             assert ledger.publish(after, by="test") == ["club-catan-elo@2"]

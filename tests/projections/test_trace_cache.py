@@ -62,7 +62,7 @@ def make_ledger(url: str) -> Ledger:
 def trace_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the cache folder of this test; the trace of even the shortest ladder is cached and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    set_thresholds(monkeypatch, traced_games=1, continued_part=0)
+    set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
     return tmp_path / "caches" / "ratings-ledger"
 
 
@@ -178,7 +178,7 @@ def test_cached_traces_answer_like_replays(
             length += len(part)
             ladders = chance.sample(UNBOUNDED_LADDERS, 3)
             compiled = chance.random() < 0.2
-            set_thresholds(monkeypatch, compacted_times=chance.choice((0, 8)))
+            set_thresholds(monkeypatch, merge_ratio=chance.choice((0, 8)))
             check_answers(ledger, monkeypatch, chance, ladders, length, compiled, cases)
             if chance.random() < 0.3:
                 check_answers(ledger, monkeypatch, chance, ladders, chance.randint(1, length), compiled, cases)

@@ -1,4 +1,4 @@
-"""A ledger for the tests of pages of rules with state: one ladder of each sort, with every cause of a change."""
+"""Create a ledger for tests of web pages: a ladder for each sort of rule with state, and every cause of a change."""
 
 from collections.abc import Callable, Iterator
 from random import Random
@@ -11,7 +11,7 @@ from tests.ledgers import append_drafts
 from tests.own_rules import publish_without_trial
 
 Ratings = Callable[..., Any]
-CHESS = ("anna", "ben", "cleo", "dora", "emil")
+PLAYERS = ("anna", "ben", "cleo", "dora", "emil")
 SYSTEMS = {"glicko": "chess", "club-elo": "football", "weng-lin": "padel"}
 LADDERS = {
     "month": "glicko-month/all",
@@ -83,27 +83,27 @@ def _list_seeds() -> Iterator[Event]:
 
 
 def _list_games(random: Random) -> Iterator[Event]:
-    """Yield games of two or more, of clubs with a score in seasons, of partners, and of a cup."""
+    """Yield games of chess, football matches with scores and a season, padel doubles, and the races of a cup."""
     for number in range(36):
         year, month = 2021 + number // 12, number % 12 + 1
         at = f"{year}-{month:02}-{random.randint(1, 28):02}T20:00:00Z"
-        seats = [{"player": name, "place": place} for place, name in enumerate(random.sample(CHESS, 2), 1)]
-        yield _record(f"chess-{number}", at, "chess", seats)
+        participants = [{"player": name, "place": place} for place, name in enumerate(random.sample(PLAYERS, 2), 1)]
+        yield _record(f"chess-{number}", at, "chess", participants)
         home, away = random.sample(["rovers", "united", "city"], 2)
         goals = sorted((random.randint(0, 4), random.randint(0, 3)), reverse=True)
         places = (1, 1) if goals[0] == goals[1] else (1, 2)
-        seats = [
+        participants = [
             {"player": name, "place": place, "score": str(score), "home": is_home}
             for name, place, score, is_home in zip((home, away), places, goals, (True, False), strict=True)
         ]
-        yield _record(f"football-{number}", at, "football", seats, season=str(year))
-        four = random.sample(CHESS, 4)
-        seats = [{"player": name, "place": 1 + n // 2, "team": 1 + n // 2} for n, name in enumerate(four)]
-        yield _record(f"padel-{number}", at, "padel", seats)
+        yield _record(f"football-{number}", at, "football", participants, season=str(year))
+        four = random.sample(PLAYERS, 4)
+        participants = [{"player": name, "place": 1 + n // 2, "team": 1 + n // 2} for n, name in enumerate(four)]
+        yield _record(f"padel-{number}", at, "padel", participants)
     for number in range(4):
-        seats = [{"player": name, "place": place} for place, name in enumerate(random.sample(CHESS, 5), 1)]
-        yield _record(f"cup-{number}", f"2024-0{number + 1}-01T12:00:00Z", "dinghy", seats, season="2024")
+        participants = [{"player": name, "place": place} for place, name in enumerate(random.sample(PLAYERS, 5), 1)]
+        yield _record(f"cup-{number}", f"2024-0{number + 1}-01T12:00:00Z", "dinghy", participants, season="2024")
 
 
-def _record(game_id: str, at: str, game: str, seats: list[dict[str, Any]], **labels: str) -> Event:
-    return build_event("game.recorded", at, game_id=game_id, game=game, participants=seats, **labels)
+def _record(game_id: str, at: str, game: str, participants: list[dict[str, Any]], **labels: str) -> Event:
+    return build_event("game.recorded", at, game_id=game_id, game=game, participants=participants, **labels)
