@@ -69,13 +69,13 @@ def explain_period_of_game(trace: Trace, row: int) -> ExplainedPeriod | None:
     game = int(indexes[0])
     period, version = int(periods.of_game[game]), stream.versions[stream.version_indices[game]]
     slots = PeriodSlots(stream, trace.gaps)
-    persons, offsets, rows = slots.results.select_period(period)
+    persons, offsets, rows = slots.results._replace(rows=slots.select_rows(version)).select_period(period)
     first_entry = int(slots.results.people_from[period])
     entries = range(first_entry, first_entry + len(persons))
     earlier_states = [_find_state_before_period(trace, slots, entry) for entry in entries]
     gaps = slots.gaps[:, entries.start : entries.stop].T.tolist()
     states = [
-        rule_calls.bring_to_game(version, stream.ladder, row, state, *gap)
+        rule_calls.bring_to_game(version, stream.ladder, row, state[: version.rule.width], *gap)
         for state, gap in zip(earlier_states, gaps, strict=True)
     ]
     results = rule_calls.PeriodResults(

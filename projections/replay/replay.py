@@ -93,7 +93,7 @@ def _carry_forward(stream: Stream, entry: EntryState, version: Version) -> State
             previous_version, new_version = (stream.versions[index] for index in (change.previous, change.version))
             carried = carry_columns(state[: previous_version.rule.width], previous_version, new_version)
             state = enter_version(new_version, stream.ladder, tuple(carried))
-    return state
+    return state[: version.rule.width]  # an entry has a number for each column of the widest version
 
 
 def _find_entry_states(stream: Stream) -> dict[str, EntryState]:

@@ -670,9 +670,12 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodP
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
     """Return the version that scores each game.
 
-    It is the version in force when the game's period starts, or if there is none, at the period's first game.
+    It is the version in force when the game's period starts, or if there is none, at the period's first game. With
+    `freeze`, a league keeps the version of its start.
     """
     game_versions = arrays.as_numpy(stream.version_indices)[games]
+    if stream.versions[0].ruleset.freeze != "none":
+        return game_versions
     instants, indices = version_starts(stream.versions)
     versions_at_start = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
     first_games = np.searchsorted(of_game, np.arange(len(starts)))

@@ -133,6 +133,33 @@ def test_games_outside_their_season_do_not_count_under_any_rule(
     assert "2010-07-01 is not in the season 2010-1" in reasons[1]
 
 
+def test_states_carry_over_between_versions_with_different_columns(tmp_path: Path) -> None:
+    """Ratings carry over from season to season under Glicko-1, then Glicko-2 with a third number, then Glicko-1."""
+    versions = [("1", "1900-01-01", "glicko-1/1"), ("2", "2010-04-01", "glicko-2/1"), ("3", "2010-07-01", "glicko-1/1")]
+    rules = [
+        LEAGUE_OF_CHESS
+        | {"version": version, "effective_from": since, "rule": rule, "params": {"start": 1500, "carry_over": True}}
+        for version, since, rule in versions
+    ]
+    seasons = {f"2010-{number}": month for number, month in enumerate((1, 2, 4, 5, 7, 8), 1)}
+    url = create_ledger(str(tmp_path / "ratings.db"))
+    fill(
+        url,
+        [
+            *({"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data} for data in rules),
+            *(build_chess_game(f"g{month}", month, season) for season, month in seasons.items()),
+        ],
+    )
+    with ratings_ledger.open(url) as ledger:
+        snapshot = ledger.at()
+        games = [snapshot.explain(f"chess-league/{season}", f"g{month}").players for season, month in seasons.items()]
+
+    starts = [{row.player: row.before for row in rows} for rows in games]
+    ends = [{row.player: row.after for row in rows} for rows in games]
+    assert starts == [{"anna": 1500, "ben": 1500}, *ends[:-1]]
+    assert ends[0]["anna"] > 1500
+
+
 LEAGUE_OF_CHESS: dict[str, Any] = {
     "id": "chess-league",
     "version": "1",

@@ -84,6 +84,20 @@ def test_league_version_sets_start_points(
     assert {row.player: row.points // 840 for row in rows} == {"zoe": 5, "anna": 2, "ben": 0}
 
 
+def test_league_with_rating_periods_keeps_its_version(fill_ledger: Callable[..., Any]) -> None:
+    """A league keeps its version on a ladder with rating periods, too."""
+    rules = [
+        build_house_version("1", "2009-01-01", "2", start=1500),
+        build_house_version("2", "2010-01-01", "2", start=9),
+    ]
+    for event in rules:
+        event["data"] |= {"rule": "glicko-1/1", "period": "month"}
+    ledger = fill_ledger(*rules, build_house_game("g1", EARLY, "anna ben"), build_house_game("g2", LATE, "cleo dora"))
+
+    ranking = load_ranking(ledger, "house/L")
+    assert (ranking.ruleset, ranking.games) == ("house@1", 2)
+
+
 def test_uncountable_league_game_is_rejected(ratings: Ratings, fill_ledger: Callable[..., Any]) -> None:
     """A game of a league is rejected if the league's version cannot count it.
 

@@ -361,6 +361,26 @@ def test_new_season_begins_with_the_first_period_in_it(tmp_path: Any, monkeypatc
     assert [float(row.change) for row in periods[:3]] == pytest.approx([20, 16.37947, won - lost], abs=1e-4)
 
 
+def test_months_are_explained_under_versions_with_different_columns(tmp_path: Any) -> None:
+    """A month under Glicko-1 is explained although a later version, Glicko-2, keeps a third number of each player."""
+    name = create_ledger(f"sqlite:///{tmp_path}/versions.db")
+    text = TEXT.partition("params")[0].replace("PERIOD", "month")
+    own_rules.publish_without_trial(name, text.replace("own-k-period/1", "glicko-1/1"))
+    later_text = text.replace('version = "1"', 'version = "2"').replace("1900-01-01", "2010-06-01")
+    own_rules.publish_without_trial(name, later_text.replace("own-k-period/1", "glicko-2/1"))
+    months = (1, 2, 7, 8)
+    for month in months:
+        append_drafts(
+            name, build_game_draft(f"g{month}", "anna", "ben", at=f"2010-0{month}-10T12:00:00Z", game="chess")
+        )
+    with rl.open(name) as ledger:
+        explanations = [ledger.at().explain("by-period", f"g{month}").players for month in months]
+    starts = [{row.player: row.before for row in rows} for rows in explanations]
+    ends = [{row.player: row.after for row in rows} for rows in explanations]
+    assert starts == [{"anna": 1500, "ben": 1500}, *ends[:-1]]
+    assert ends[0]["anna"] > 1500
+
+
 def test_leagues_are_scored_at_their_last_games(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two overlapping leagues, the one that ends first is scored first; the games of the other stay open until its
     end.
