@@ -1,8 +1,8 @@
 """Replay streams: score all games of a ladder by its rule, from the beginning or from the end of an earlier trace.
 
-This module computes all points. The loop, `loops.run_ladder`, is interpreted for short histories and compiled together
-with the rule's scoring function for long ones. Both ways use only integers, so the points are the same. If a rule fails
-or cannot be compiled, its ladders are interpreted.
+This module computes all points. The loops, `loops.run_ladder` and `loops.run_periods`, are interpreted for short
+histories and compiled together with the rule's functions for long ones. Both ways give the same numbers; see
+`compiling`. If a rule fails or cannot be compiled, its ladders are interpreted.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def find_starting_state(
 
 
 def _carry_forward(stream: Stream, entry: EntryState, version: Version) -> State:
-    """Apply the versions that took effect after a player's last season to their state. Raises `RuleFailure`."""
+    """Return the state of `entry` after the later versions up to `version` have taken effect. Raises `RuleFailure`."""
     state = entry.state
     for change in find_version_changes(stream.versions):
         if entry.latest_version_start < change.since <= (version.effective_from or MISSING):
@@ -127,7 +127,7 @@ def replay(
 
     Args:
         entry_states: by player id, the states of players who enter with carried or seeded points; by default they are
-            computed by a replay of the earlier seasons
+            computed from the seeds of the stream and a replay of the earlier seasons
         keep_history: if False, the trace may omit the states before games, which takes a third less memory
         earlier: a trace to continue; its players must come first in the stream
     """
@@ -219,7 +219,7 @@ class LoopBackend(NamedTuple):
 def replay_interpreted(
     stream: Stream, entry_states: Mapping[str, EntryState], keep_history: bool = True, earlier: Trace | None = None
 ) -> Trace:
-    """Replay a stream without compiled code. Raises `RuleFailure`, which names the failed game."""
+    """Replay a stream without compiled code. Raises `RuleFailure`, naming the failed game or adjustment, if any."""
     totals = [0] * loops.TOTALS_LENGTH
     parts = {id(version): _make_checked_parts(stream, version, totals) for version in stream.versions}
     players_max = max((end - start for start, end in pairwise(stream.offsets)), default=0)
@@ -267,8 +267,8 @@ class _ColumnRows(list[Any]):
 def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> dict[str, Callable[..., Any]]:
     """Return the functions that the interpreted loop calls for a version, by name.
 
-    The functions turn an error of the rule into a failure of the current game. Raises `RuleFailure` if the rule's table
-    cannot be used.
+    The functions turn an error of the rule into a failure of the current game; that of `adjust` names no game. Raises
+    `RuleFailure` if the rule's table cannot be used.
     """
     rule = version.rule
     try:
@@ -306,7 +306,7 @@ def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> 
 def _make_checked_adjust(stream: Stream, version: Version) -> Callable[..., Any]:
     """Return the function that the interpreted loops call for an adjustment.
 
-    The function turns an error in the rule's `enter` into a failure of the version.
+    The function turns an error in the rule's `enter` into a `RuleFailure`, which names no game.
     """
 
     def enter(state: State, _: Any) -> State:
@@ -368,9 +368,9 @@ def _run_periods(
     slots: PeriodSlots,
     entry_states: Mapping[str, EntryState],
 ) -> Trace | None:
-    """Return the trace of a stream scored by periods; None if a compiled loop reports an error.
+    """Return the trace of a stream scored by periods; None if compiled code fails or cannot run the rule.
 
-    An interpreted loop raises the error. `make_loop` returns the loop over periods for a version.
+    Interpreted code raises. `make_loop` returns the loop over periods for a version.
     """
     periods, results = slots.periods, slots.results
     width, period_count = stream.width, len(periods.begin)
@@ -495,7 +495,7 @@ def _run_loop(
     keep_history: bool,
     earlier: Trace | None,
 ) -> Trace | None:
-    """Return the trace of a stream; None if a compiled loop reports an error. An interpreted loop raises the error."""
+    """Return the trace of a stream; None if compiled code fails or cannot run the rule. Interpreted code raises."""
     known_players, player_count, game_count = len(earlier.points) if earlier else 0, len(stream.names), len(stream.rows)
     width = len(backend.game_arrays[0])
     states, states_before = _zero_rows(width, player_count), _zero_rows(width, len(stream.players) * keep_history)
@@ -559,7 +559,7 @@ def _run_loop(
 class _VersionRun(NamedTuple):
     """Consecutive games or periods that the same version scores; none if a version only converts the states.
 
-    start, stop:     the indices of the first game or period, and after the last
+    start, stop:     the index of the first game or period, and the index after the last one
     adjustment_stop: the number of adjustments of the stream up to the end of the run
     """
 
@@ -569,16 +569,16 @@ class _VersionRun(NamedTuple):
     adjustment_stop: int
 
 
-def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Sequence[int]) -> Iterator[_VersionRun]:
+def _split_by_version(stream: Stream, scored_by: Column, next_indices: Sequence[int]) -> Iterator[_VersionRun]:
     """Yield the runs of games or periods with the same version, in order.
 
     Args:
         scored_by: by game or period, the index of the version that scores it
-        adjustment_indices: by adjustment of the stream, the index of the game or period that it precedes
+        next_indices: by adjustment of the stream, the index of the game or period that it precedes
     """
     versions, end = stream.versions, len(scored_by)
     adjustment_runs = [
-        (index, adjustment.version) for index, adjustment in zip(adjustment_indices, stream.adjustments, strict=True)
+        (index, adjustment.version) for index, adjustment in zip(next_indices, stream.adjustments, strict=True)
     ]
     version_starts = arrays.change_indices(scored_by) if end and len(versions) > 1 else [0]
     runs = {(cut, int(scored_by[cut])) for cut in version_starts} if end else {*adjustment_runs[:1]} or {(0, 0)}
@@ -586,7 +586,7 @@ def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Seq
     sorted_runs = sorted(runs, key=lambda run: (run[0], versions[run[1]].effective_from or MISSING))
     index_of_run, starts = {run: number for number, run in enumerate(sorted_runs)}, [start for start, _ in sorted_runs]
     runs_of_adjustments = [index_of_run.get(run, bisect_right(starts, run[0]) - 1) for run in adjustment_runs]
-    # within a rating period, a later adjustment may belong to an earlier version; those before it join its run
+    # within a rating period, a later adjustment may belong to an earlier version; all before it then join its run
     if runs_of_adjustments != sorted(runs_of_adjustments):
         runs_of_adjustments = [min(runs_of_adjustments[index:]) for index in range(len(runs_of_adjustments))]
     stops = [*starts[1:], end]
@@ -652,7 +652,7 @@ def _view_columns(rows: Iterable[Any]) -> list[Column]:
 
 
 def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
-    """Yield four columns about the adjustments for the loop: game, player, units, and whether it is a version entry."""
+    """Yield four columns for the loop: each adjustment's game, player and units, and whether it is a version entry."""
     yield array("q", [adjustment.game for adjustment in stream.adjustments])
     yield array("q", [adjustment.player for adjustment in stream.adjustments])
     yield array("q", [max(-UNITS_BEYOND, min(adjustment.units, UNITS_BEYOND)) for adjustment in stream.adjustments])

@@ -66,7 +66,7 @@ class LadderBatch:
 
     participants_max: the largest number of participants in a game
     columns:          the columns that the rules read, by slot
-    outcomes:         the `BatchOutcomes` that `replay` stores here; empty if the ladders must be replayed one by one
+    outcomes:         None, until `replay` stores the `BatchOutcomes`; empty if the ladders must be replayed one by one
     """
 
     ladder_games: LadderGames
@@ -98,8 +98,9 @@ class LazyColumns(Sequence[Any]):
 class Stream:
     """The input of a replay: a ladder's counted games in order, with their counted participants, and its adjustments.
 
+    rule:      the rule of the first version; the rules of all versions have the same scale and ranking
     names, persons: by player number on this ladder, the id and the number of the person
-    offsets:   the slots of game g are offsets[g] to offsets[g + 1], in the order of the player ids
+    offsets:   the slots of game g are offsets[g] to offsets[g + 1] - 1, in the order of the player ids
     players, columns: by slot, the player's number, and the columns that rules read
     version_indices, rows: by game, the index in `versions` of the version that scores it, and its row in the facts
     batch, index: the ladders that compiled code replays together with this one, and the index of this one among them
@@ -197,7 +198,7 @@ class Stream:
     def truncate(self, games: int, adjustments: int, player_count: int | None = None) -> Stream:
         """Return the stream of only the first `games` and `adjustments`.
 
-        `player_count` is the number of players in these games, which is counted if it is not given.
+        Keeps the first `player_count` players (by default, those of these games) and the players of these adjustments.
         """
         slots = self.offsets[games]
         # players are numbered by their first games; players who have only adjustments come last
@@ -508,7 +509,7 @@ def insert_version_entries(stream: Stream, player_count: int = 0, latest_version
     """Return the stream with the version entries that come before its last game or adjustment.
 
     A version entry marks that a version takes effect for a player. It is replayed like an adjustment, but never stored,
-    because it follows from earlier games. `Trace.apply_versions_until` adds the entries after the last game.
+    because it follows from earlier games. `Trace.apply_versions_until` adds the later entries.
 
     Args:
         player_count: how many players of the stream are already on the ladder at its beginning
@@ -668,7 +669,7 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> PeriodP
 
 
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
-    """Return the version that scores each game.
+    """Return, by game, the index of the version that scores it.
 
     It is the version in force when the game's period starts, or if there is none, at the period's first game. With
     `freeze`, a league keeps the version of its start.
@@ -704,9 +705,9 @@ def find_replay_problem(versions: Sequence[Version]) -> str | None:
     if len(state_names) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
         column_names = "; ".join(map(", ".join, sorted(state_names)))
         return (
-            'with `freeze` or `period = "event"`, all versions of a ruleset need the same state columns, but these '
-            f"versions have different ones ({column_names}); withdraw versions until the columns are the same: "
-            "ratings void --event POSITION --reason TEXT"
+            'with `freeze = "league-start"` or `period = "event"`, all versions of a ruleset need the same state '
+            f"columns, but those of {ruleset.id} have different ones ({column_names}); withdraw versions until the "
+            "columns are the same: ratings void --event POSITION --reason TEXT"
         )
     return None
 
@@ -723,7 +724,7 @@ def _find_first_failure(stream: Stream, failures: Mapping[int, Exception]) -> Ru
 def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
     """Return the rows of the games that may be on the ladders, in replay order.
 
-    If `only` names a month or a year, return only the games of this period.
+    If `only` names a month or a year, return only its games.
     """
     own_period = None if only is None else find_period(ruleset, "/".join([ruleset.id, *only]))
     if own_period is None:
@@ -751,7 +752,7 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instan
     if stream.open_from is not None and adjustment.occurred_at >= stream.open_from:
         return  # the adjustment counts when the period closes
     if stream.periods is not None:
-        # an adjustment within a period counts when it closes; within overlapping tournaments, when the last one ends
+        # an adjustment counts when its period closes; within overlapping tournaments, when the last one ends
         begun_periods = np.flatnonzero(stream.periods.begin <= adjustment.occurred_at)
         game = int(stream.periods.offsets[int(begun_periods[-1]) + 1]) if len(begun_periods) else 0
     else:

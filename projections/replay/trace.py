@@ -1,8 +1,8 @@
 """The result of a replay: a trace, from which steps, changes and earlier points are read without scoring again.
 
-A trace holds the points of all players before each of their games and adjustments, and at the end. A trace may continue
-an earlier one. Its columns are by player, by game, or by slot: a slot is one player in one game, numbered in the order
-of the games.
+A trace holds the states of all players before each of their games and adjustments, and at the end. A trace may continue
+an earlier one. Its columns are by player, by game, by adjustment or by slot: a slot is one player in one game,
+numbered in the order of the games.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Step(NamedTuple):
     points_before, change: in units
     row:     the row in the facts of a game of the player: the game itself, the season's first, or the period's last
     version: for a game, the version that scored it
-    position, occurred_at: the position and time of the adjustment, or of the version that takes effect
+    position, occurred_at: the position and time of the adjustment; of a version, its position and when it took effect
     """
 
     game: int | None
@@ -70,7 +70,7 @@ class TracePosition(NamedTuple):
         return self.trace.state_of(person, self.games, self.adjustments)
 
     def game_count_and_last_row(self, person: int) -> tuple[int, int | None]:
-        """Return a person's number of games, and the row in the facts of the last one; None without games."""
+        """Return a person's number of games, and the last one's row in the facts; the row is None without games."""
         return self.trace.game_count_and_last_row(person, self.games)
 
     def points_of(self, person: int) -> int | None:
@@ -102,13 +102,13 @@ class Slots(NamedTuple):
 class Trace:
     """A replayed stream. Players are numbered as in the stream.
 
-    states:    by state column and player, the states at the end. Column 0 holds the points; adjustments change only
-               points. If the rules of versions differ in width, a narrower rule uses the first columns
+    states:    by state column and player, the states at the end. Column 0 holds the points. If the rules of versions
+               differ in width, a narrower rule uses the first columns
     games:     by player, the number of games
     on_ladder: by player, 1 once the player has joined the ladder
     entry_states: by player id, the states of players who enter with carried or seeded points
     states_before: by state column and slot, the states before each game; empty without history
-    mints:     by game, the minted points; empty without history
+    mints:     by game, the minted points; those of a rating period at its last game; empty without history
     states_before_adjustments: by state column and adjustment, the states before the adjustment
     start_total, minted, burned, adjusted: the totals of the trial balance, in units; `start_total` is the sum of the
                points with which players joined
@@ -234,7 +234,7 @@ class Trace:
 
     @cached_property
     def changes(self) -> Column:
-        """Return, by slot, how much each game changed the player's points, in units."""
+        """Return, by slot, the change of points in units from before a game to the player's next game or adjustment."""
         changes = arrays.zeros("q", len(self.points_before))
         self._run_loop(
             loops.compute_changes,
@@ -303,7 +303,7 @@ class Trace:
         return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
-        """Return the state and version after each of `steps`, which are all of a player's; [] if no rule has state."""
+        """Return the state and version after each step of a player, given all steps; [] if no rule has state."""
         if not any(version.rule.state for version in self.stream.versions):
             return []
         trace = self.join_parts()
@@ -388,7 +388,7 @@ class Trace:
         return steps if limit is None else steps[-limit:]
 
     def _list_steps_at_slot(self, slot: int, step: Step) -> list[Step]:
-        """Return a player's steps at a slot: the step of a new season, if one begins, and the game's step."""
+        """Return the steps at a slot: a new season that changes points, the game, and a period after its last game."""
         version = step.version
         if self.stream.periods is not None:
             return self._list_steps_in_period(slot, step)
@@ -507,7 +507,7 @@ class Trace:
 
     @cached_property
     def latest_version_start(self) -> int:
-        """Return the start of the latest version that has taken effect in this trace; `MISSING` for an empty trace."""
+        """Return the start of the latest version that has taken effect in this trace; `MISSING` if there is none."""
         starts: list[int | None] = [self.stream.latest_version_start]
         if self.stream.adjustments:
             last = self.stream.adjustments[-1]
@@ -550,7 +550,7 @@ class Trace:
         return _join_parts(parts[1:]) if len(parts) > PARTS_MAX else self
 
     def join_parts(self) -> Trace:
-        """Return this trace as a single part. Players are numbered by their first games; players without come last."""
+        """Return this trace as a single part. Players are numbered by their first games, those without games last."""
         return self if self.earlier is None else _join_parts(self._list_parts())
 
     def _list_parts(self) -> list[Trace]:
@@ -619,11 +619,11 @@ class Trace:
         end, slots = self.stream.offsets[games], self.slots
         states, played, next_positions = self._rewind_states(end, adjustments)
         # new players are numbered by their first games, so those without games up to here come last
-        joined = bisect_left(
+        count = bisect_left(
             range(len(played)), True, known_players, key=lambda player: slots.start[player] == next_positions[player]
         )
-        stream = self.stream.truncate(games, adjustments, joined)
-        numbers = array("i", [*range(joined), *(self.stream.numbers[person] for person in stream.persons[joined:])])
+        stream = self.stream.truncate(games, adjustments, player_count=count)
+        numbers = array("i", [*range(count), *(self.stream.numbers[person] for person in stream.persons[count:])])
         trace = Trace(
             stream,
             states=[arrays.take(column, numbers) for column in states],
