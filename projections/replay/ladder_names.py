@@ -30,7 +30,7 @@ def parse_name(name: str) -> LadderName:
 
 
 def find_label_indexes(by: Sequence[str]) -> list[int]:
-    """Return the indexes of the parts of a ladder's name that are labels of its games, such as group and city."""
+    """Return the indexes of the partition members (`by`) that are labels of games, such as group and city."""
     return [index for index, part in enumerate(by) if part in LABELS]
 
 
@@ -93,11 +93,11 @@ def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
         return f"{ruleset.id} has only one ladder, which is named {pattern}"
     if len(name.values) != len(members) or not all(name.values):
         return f"the ladders of {ruleset.id} are named {pattern}" + (
-            f", where PLAYERS is one of {', '.join(bands)}" if bands else ""
+            f", where PLAYERS is {' or '.join(bands)}" if bands else ""
         )
     for member, value in zip(members, name.values, strict=True):
         if member == "players" and bands and value not in bands:
-            return f"{quote(value)} is not a band; use one of {', '.join(bands)}{did_you_mean(value, bands)}"
+            return f"{quote(value)} is not a band; write {' or '.join(bands)}{did_you_mean(value, bands)}"
         if not (member == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(member, ".+"), value, re.ASCII):
             requirement = "number of players" if member == "players" else member
             return f"{quote(value)} is not a {requirement}; the ladders are named {pattern}"

@@ -108,7 +108,8 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
     """Return the cached trace of a ladder, continued up to these facts.
 
-    Returns None if no cached trace fits, or if a replay is required or faster. Deletes and logs damaged files.
+    Returns None if no cached trace fits, if continuing it fails, or if a replay from the beginning is required or
+    faster. Deletes and logs damaged files.
     """
     if facts.cache is None or not can_be_cached(facts, versions):
         return None
@@ -133,14 +134,14 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
 
 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
-    """Write the trace of a long ladder to the cache and delete older ones, unless the cache has a later one."""
+    """Write the trace of a long ladder to the cache and delete its other traces, unless the cache has a later one."""
     stream = trace.stream
     if facts.cache is None or facts.has_later_events or len(stream.rows) < CACHED_GAMES_MIN:
         return
     if not can_be_cached(facts, versions):
         return
     folder = facts.cache / TRACES
-    # the columns that the rule reads are not cached; they are read from the facts again when needed
+    # free the columns that the rules read: they are not cached, but read from the facts again when needed
     stream.columns, stream.batch = LazyColumns(partial(_read_rule_columns, facts, stream.ladder, versions)), None
     file_name = _make_file_name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
@@ -206,7 +207,7 @@ def find_wrong_traces(facts: Facts, uncached_facts: Facts) -> Iterator[tuple[str
 
 
 def _make_file_name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
-    """Return the file name of a trace: a digest of the ladder, the position, and digests of all other inputs."""
+    """Return the file name of a trace, as described at the top of this module."""
     version_keys = [
         (version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions
     ]
@@ -256,6 +257,8 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
             return None
         try:
             _check_columns(new_file, facts, versions)
+        except KeyError as error:
+            raise DamagedFile(f"{path.name} does not hold a trace: it lacks {error}", path) from None
         except (ValueError, LookupError, TypeError) as error:
             raise DamagedFile(f"{path.name} does not hold a trace: {error}", path) from None
         facts.trace_files[path] = new_file
@@ -266,7 +269,11 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
 
 
 def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> None:
-    """Set the valid range of each column's numbers. Raises `ValueError` if the columns do not match each other."""
+    """Set the valid range of each column's numbers.
+
+    Raises `ValueError` if the columns do not match each other; `LookupError` or `TypeError` if the file is of another
+    kind.
+    """
     columns = file.columns
     game_count, slot_count, player_count = len(columns["row"]), len(columns["player"]), len(columns["person"])
     lengths = {
@@ -296,6 +303,7 @@ def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) 
     for index in range(1, max(version.rule.width for version in versions)):
         state_lengths = player_count, slot_count, lengths["states_before_adjustments"]
         lengths |= {name.format(index): length for name, length in zip(STATE_COLUMN_NAMES, state_lengths, strict=True)}
+    # a game and the new seasons before it may mint more than `UNITS_MAX`
     for name in file.codes.keys() - limits.keys() - {"mint"}:
         columns[name].limit_to(-UNITS_MAX, UNITS_MAX + 1)
     if not (
@@ -323,7 +331,7 @@ def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[
     persons = [*columns["person"]]
 
     def read_columns() -> Sequence[Column]:
-        # the facts may have more games than the trace, but the ladder starts with the same games
+        # the facts may have other games than the trace, but `continue_trace` keeps only the first, equal games
         return [column[: len(columns["player"])] for column in _read_rule_columns(facts, ladder, versions)]
 
     stream = Stream(
