@@ -13,7 +13,8 @@ GUEST = f"{NUMBERS}guest"
 def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:
     """Return the classified place at each slot of a stream, 0 if not classified, and further places by slot.
 
-    Only a club that sums the points of its players has further places: the places of its other players.
+    Only a club that sums the points of its players has further places: its place is the best classified place of its
+    players, and the further places are their other ones.
     """
     if facts.club_games is None:
         return list_classified_places(stream), {}
@@ -37,7 +38,7 @@ def list_classified_places(stream: Stream) -> list[int]:
 
     A leaver is not classified, unless a substitute took the seat over; then leaver and substitute both have the seat's
     place. A guest is not classified, and players behind guests move up. All rules of the stream must read `place`;
-    `status` and `numbers.guest` matter only if a rule reads them.
+    `status` and `numbers.guest` matter only if the game's rule reads them.
     """
     places: list[int] = []
     for game, (low, high) in enumerate(pairwise(stream.offsets)):

@@ -46,11 +46,11 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
     club_of_text = np.array(
         [current_club[numbers[text]] if text in numbers else NONE for text in people.texts], dtype=np.int64
     )
-    seats = _seat_clubs(people, scored, club_of_text)
-    group_starts = np.flatnonzero(np.diff(seats.club, prepend=-1) | np.diff(seats.row, prepend=-1))
-    count = np.bincount(seats.row[group_starts], minlength=len(people.start)).astype(np.int32)
+    members = _assign_clubs(people, scored, club_of_text)
+    group_starts = np.flatnonzero(np.diff(members.club, prepend=-1) | np.diff(members.row, prepend=-1))
+    count = np.bincount(members.row[group_starts], minlength=len(people.start)).astype(np.int32)
     start = arrays.exclusive_cumsum(arrays.as_column(count))
-    place = _reduce_groups(np.minimum, arrays.as_numpy(people.place)[seats.slot], group_starts).astype(np.int32)
+    place = _reduce_groups(np.minimum, arrays.as_numpy(people.place)[members.slot], group_starts).astype(np.int32)
     adjustments, recorded = _renumber_decisions(people, ruleset_id, numbers)
     return Facts(
         position=people.position,
@@ -63,11 +63,11 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
         cell=people.cell,
         kind_start=start,
         voided=people.voided,
-        player=arrays.as_column(seats.club[group_starts].astype(np.int32)),
+        player=arrays.as_column(members.club[group_starts].astype(np.int32)),
         place=arrays.as_column(place),
         status=arrays.zeros("b", len(group_starts)),
         replaced=arrays.zeros("b", len(group_starts)),
-        optional={GAIN_COLUMN: arrays.as_column(_sum_gains(seats, group_starts, versions))},
+        optional={GAIN_COLUMN: arrays.as_column(_sum_gains(members, group_starts, versions))},
         of_kind={},
         players=names,
         person=current_club,
@@ -87,33 +87,37 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
         unusable=people.unusable,
         leagues=people.leagues,
         renamed=bool(people.clubs),
-        club_games=_build_club_games(people, versions, seats, group_starts, failures),
+        club_games=_build_club_games(people, versions, members, group_starts, failures),
     )
 
 
 def _build_club_games(
-    people: Facts, versions: Sequence[Version], seats: Seats, group_starts: Any, failures: Mapping[int, Exception]
+    people: Facts,
+    versions: Sequence[Version],
+    members: ScoredParticipants,
+    group_starts: Any,
+    failures: Mapping[int, Exception],
 ) -> ClubGames:
-    """Return the members of the clubs in all games. The seats of each club in a game start at `group_starts`."""
+    """Return the members of the clubs in all games. The members of each club in a game start at `group_starts`."""
     return ClubGames(
         people=people,
         versions=versions,
-        offsets=arrays.as_column(np.append(group_starts, len(seats.row)).astype(np.int64)),
-        members=arrays.as_column(seats.slot),
-        gains=arrays.as_column(seats.gain),
-        places=arrays.as_column(seats.place),
+        offsets=arrays.as_column(np.append(group_starts, len(members.row)).astype(np.int64)),
+        members=arrays.as_column(members.slot),
+        gains=arrays.as_column(members.gain),
+        places=arrays.as_column(members.place),
         failures=failures,
     )
 
 
-def _sum_gains(seats: Seats, group_starts: Any, versions: Sequence[Version]) -> Any:
+def _sum_gains(members: ScoredParticipants, group_starts: Any, versions: Sequence[Version]) -> Any:
     """Return the points of every club from every game: the sum of its players' gains, or the best gain."""
     takes_best = np.array([version.ruleset.takes == "best" for version in versions])
-    # seats are sorted by gain, so the best gain of a group comes first
+    # the members of a group are sorted by gain, so its best gain comes first
     return np.where(
-        takes_best[seats.version[group_starts]],
-        seats.gain[group_starts],
-        _reduce_groups(np.add, seats.gain, group_starts),
+        takes_best[members.version[group_starts]],
+        members.gain[group_starts],
+        _reduce_groups(np.add, members.gain, group_starts),
     )
 
 
@@ -128,7 +132,7 @@ def _reduce_groups(operation: Any, numbers: Any, group_starts: Any) -> Any:
 
 
 def _name_clubs(people: Facts, ruleset_id: str) -> tuple[list[str], array[int]]:
-    """Return the sorted names of all clubs, including former ones, and for each the number of the current name."""
+    """Return the sorted names of all clubs, including former names, and for each the number of the current name."""
     labels = np.unique(arrays.as_numpy(people.optional.get("club", array("i")))).tolist()
     names = {people.texts[label] for label in labels if label != NONE} | people.clubs.keys() | {*people.clubs.values()}
     names |= {name for rename in people.recorded.club_renames for name in (rename.club, rename.new_club)}
@@ -148,7 +152,10 @@ def _belongs_to_ruleset(adjustment: Adjustment, ruleset_id: str) -> bool:
 def _renumber_decisions(
     people: Facts, ruleset_id: str, numbers: dict[str, int]
 ) -> tuple[list[Adjustment], RecordedFacts]:
-    """Return the live adjustments of clubs, and all recorded facts about clubs, under the recorded names."""
+    """Return the live adjustments of clubs, and the recorded facts with clubs instead of players.
+
+    `numbers` has the number of each club's name; a decision keeps the number of the name that it gives.
+    """
     recorded = people.recorded
     adjustments = [
         adjustment._replace(player=numbers[people.players[adjustment.player]])
@@ -168,8 +175,8 @@ def _renumber_decisions(
 # ------------------------------------------------------------------------------------------------ games
 
 
-class Seats(NamedTuple):
-    """Counted participants, as arrays with one entry for each participant.
+class ScoredParticipants(NamedTuple):
+    """The counted participants of scored games, as arrays with one entry for each participant.
 
     row, version: the game's row in the facts, and the index of the version that scores the game
     slot:  the participant, as an index into the facts about players
@@ -186,21 +193,21 @@ class Seats(NamedTuple):
     club: Any = None
 
 
-def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, dict[int, Exception]]:
-    """Return the seats of all counted participants, without clubs, and the failures of the rule by row."""
+def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[ScoredParticipants, dict[int, Exception]]:
+    """Return the counted participants of all games, without clubs, and the failures of the rule by row."""
     failures: dict[int, Exception] = {}
     unadjusted = replace(people, adjustments=[], seeds={})
     parts = [_score_stream(people, stream, failures) for stream in build_streams(unadjusted, versions).values()]
     if not parts:
-        return Seats(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
+        return ScoredParticipants(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
     all_columns = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
     # bands may overlap, but a game gives the same points on all its ladders
     _, distinct_slots = np.unique(all_columns[2], return_index=True)
-    return Seats(*(column[distinct_slots] for column in all_columns)), failures
+    return ScoredParticipants(*(column[distinct_slots] for column in all_columns)), failures
 
 
-def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
-    """Return the seats of all players on one ladder. From the first failed game on, gains are 0."""
+def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> ScoredParticipants:
+    """Return the counted participants on one ladder. From the first failed game on, gains are 0."""
     rows, sizes = arrays.as_numpy(stream.rows), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:
@@ -210,7 +217,7 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
         failures[int(rows[game])] = failure
         trace = replay(replace(stream.truncate(game, 0), failure=None), entry_states={})
     gains[: len(trace.stream.players)] = arrays.as_numpy(trace.changes)
-    return Seats(
+    return ScoredParticipants(
         row=np.repeat(rows, sizes),
         version=np.repeat(arrays.as_numpy(stream.version_indices).astype(np.int64), sizes),
         slot=_find_participants(people, stream),
@@ -241,17 +248,17 @@ def _find_participants(people: Facts, stream: Stream) -> Any:
     return slots[by_key[np.searchsorted(participant_keys[by_key], slot_keys)]]
 
 
-def _seat_clubs(people: Facts, scored: Seats, club_of_text: Any) -> Seats:
-    """Return the seats of players with clubs, sorted by game and club, then by gain in descending order.
+def _assign_clubs(people: Facts, scored: ScoredParticipants, club_of_text: Any) -> ScoredParticipants:
+    """Return the participants with clubs, sorted by game and club, then by gain in descending order.
 
     Equal gains are sorted by place, then in the order of recording. `club_of_text` has the number of each text's club.
     """
     labels = read_optional_column(people, "club", scored.slot)
     has_club = labels != NONE
-    clubs, scored = club_of_text[labels[has_club]], Seats(*(column[has_club] for column in scored[:5]))
+    clubs, scored = club_of_text[labels[has_club]], ScoredParticipants(*(column[has_club] for column in scored[:5]))
     sort_places = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
     by_game_and_club = np.lexsort((scored.slot, sort_places, -scored.gain, clubs, scored.row))
-    return Seats(*(column[by_game_and_club] for column in (*scored[:5], clubs)))
+    return ScoredParticipants(*(column[by_game_and_club] for column in (*scored[:5], clubs)))
 
 
 # ------------------------------------------------------------------------------------------------ the rule of clubs

@@ -31,10 +31,11 @@ class TraceInputs(NamedTuple):
 
     position:    the log position of the facts
     renames:     [old id, new id] of each live rename, in log order
-    adjustments: [time, position, player id, points] of each adjustment of the ladder
+    adjustments: [time, position, player id, points] of each live adjustment of the ladder, by time
     seeds:       [player id, state by column, number of games elsewhere] of each seed of the ladder
     clubs:       [old name, current name] of each renamed club
-    accounts:    [player id, time, account] of each change of account; empty if no version leaves out an account tier
+    accounts:    [player id, time, account] of each live change of account, in log order; empty if no version leaves out
+                 an account tier
     """
 
     position: int
@@ -131,7 +132,7 @@ def _requires_replay(old_inputs: TraceInputs, new_inputs: TraceInputs) -> bool:
 
 
 def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
-    """Return the distinct rows of games after a moment, in ascending order of the rows."""
+    """Return those of `rows` whose games come after a moment, ascending and without duplicates."""
     rows = arrays.distinct(rows)
     times, positions = arrays.take(facts.occurred_at, rows), arrays.take(facts.first_position, rows)
     return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])

@@ -25,7 +25,7 @@ class EntryState(NamedTuple):
     """The state with which a player enters a ladder after an earlier season, or by a seed.
 
     games:    the number of games that the player played before
-    last_day, last_season: the day and the season of the last of these games
+    last_day, last_season: the day and the season of the last of these games; `MISSING` if unknown
     latest_version_start: versions that started at this instant or earlier have already taken effect on the state
     seeded:   for a seed, the states by version name; `state` is then empty
     """
@@ -38,14 +38,18 @@ class EntryState(NamedTuple):
     seeded: Mapping[str, State] | None = None
 
     def find_state(self, version: Version) -> State | None:
-        """Return the state with which the player enters under a version; None if they enter like a new player."""
+        """Return the seeded state, or the state after the earlier season if the version carries it over.
+
+        Return None if the player enters like a new player. A carried state is as the earlier season left it; versions
+        that took effect since are not applied.
+        """
         if self.seeded is not None:
             return self.seeded[version.ruleset.name]
         return self.state if version.params.carry_over else None
 
 
 class Calendar(NamedTuple):
-    """The day of each game of a ladder, in the zone of the ruleset, and the number of the game's season."""
+    """The day of each game of a ladder, in days since 1970 in the ruleset's zone, and the number of its season."""
 
     day: Column
     season: Column
@@ -56,7 +60,7 @@ class Calendar(NamedTuple):
 
 
 # the columns that `loops.find_gaps` fills in, by slot; the loop over games reads only the last two of them
-SLOT_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since")
+GAP_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since")
 
 
 class Gaps:
@@ -71,15 +75,15 @@ class Gaps:
     ) -> None:
         self._slots, self._start_values = (offsets, players, *calendar), start_values
         # a column that is never measured takes no memory, because its zeroed pages are never touched
-        self._rows = np.zeros((len(SLOT_COLUMNS), len(players)), dtype=np.int64)
+        self._rows = np.zeros((len(GAP_COLUMNS), len(players)), dtype=np.int64)
         self._measured: set[str] = set()
         self._end_values = [arrays.as_column(column.copy()) for column in start_values]
         self._measure(needed)
 
     def column(self, name: str) -> Column:
-        """Return one of `SLOT_COLUMNS`, measured if necessary."""
+        """Return one of `GAP_COLUMNS`, measured if necessary."""
         self._measure([name])
-        return arrays.as_column(self._rows[SLOT_COLUMNS.index(name)])
+        return arrays.as_column(self._rows[GAP_COLUMNS.index(name)])
 
     @property
     def player_count(self) -> int:
@@ -122,7 +126,7 @@ class Gaps:
             return
         self._measured |= missing
         end_values = [arrays.as_column(column.copy()) for column in self._start_values]
-        rows = [row if name in missing else row[:0] for name, row in zip(SLOT_COLUMNS, self._rows, strict=True)]
+        rows = [row if name in missing else row[:0] for name, row in zip(GAP_COLUMNS, self._rows, strict=True)]
         compiling.run_loop(
             loops.find_gaps,
             *self._slots,
@@ -145,7 +149,10 @@ def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
 
 
 def read_day_and_season(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
-    """Return the day of an instant, and the season of the game at `row`; without a game, the season is 0."""
+    """Return the day of an instant and the number of its season; the season is 0 if `row` is None.
+
+    If seasons are labels of games, it is the season of the game at `row`.
+    """
     days = local_days(np.array([instant]), ruleset.time_zone)
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)
@@ -199,7 +206,7 @@ def measure_gaps(
 
 
 def list_needed_columns(rules: Sequence[Rule]) -> set[str]:
-    """Return the `SLOT_COLUMNS` that a replay with these rules needs."""
+    """Return the `GAP_COLUMNS` that a replay with these rules needs."""
     needed = {name for rule in rules for name in rule.columns if name in HISTORY_COLUMNS}
     if any(rule.age for rule in rules):
         needed.add("days_since")

@@ -1,6 +1,7 @@
 """Partition the selected games of a ruleset into its ladders, and number the players of each ladder.
 
-Values that depend only on a game's cell are computed once per cell. `projections.replay.loops` handles the games.
+Values that depend only on a game's cell are computed once per cell. The loops over games are in
+`projections.replay.loops`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.eligibility import SelectedGames
 from ratings_ledger.projections.rulesets.versions import month_start, parse_band
 
-Values = tuple[str, ...]
+Values = tuple[str, ...]  # of a ladder: its value for each member of the partition, such as ("7", "all")
 BEFORE_ALL = -(2**63)  # an instant before every game
 
 
@@ -28,13 +29,14 @@ class LadderGames(NamedTuple):
     """The games of all ladders, sorted by ladder.
 
     ladders:     by ladder, its partition values
-    ladder_from: the games of ladder L are entries ladder_from[L] to ladder_from[L + 1] of `row`, `version` and `size`
+    ladder_from: the games of ladder L are entries ladder_from[L] to ladder_from[L + 1] - 1 of the columns by game
     row, version: by game, the row in the facts, and the index of the version that scores it
     size:        by game, the number of counted participants
-    offset:      by game, its first slot within its ladder; see `loops.gather`
+    offset:      ladder by ladder, the bounds of each game's slots, counted from the ladder's first slot: one entry more
+                 than the ladder has games; see `loops.gather`
     slot:        by counted participant, its index in the facts
-    slot_from:   the slots of ladder L are slot[slot_from[L]] to slot[slot_from[L + 1]]
-    compiled:    whether there are enough games for compiled loops
+    slot_from:   the slots of ladder L are slot[slot_from[L]:slot_from[L + 1]]
+    compiled:    whether compiled loops are allowed and pay off for these games
     """
 
     ladders: list[Values]
@@ -104,7 +106,7 @@ def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, onl
 
 
 def number_players(facts: Facts, ladder_games: LadderGames) -> PlayerNumbers:
-    """Number the participants of each ladder."""
+    """Number the players of each ladder in the order of their first games on it."""
     slot_count, ladder_count = len(ladder_games.slot), len(ladder_games.ladders)
     columns = (
         arrays.zeros("i", slot_count),
@@ -186,7 +188,7 @@ def _number_keys(facts: Facts, selected: SelectedGames, months: Sequence[tuple[i
         starts = np.array([start for start, _ in months], dtype=np.int64)
         keys = keys * len(months) + np.searchsorted(starts, arrays.as_numpy(facts.occurred_at)[rows], "right") - 1
     key_count = len(facts.cells) * len(months)
-    if key_count > 1_000_000 + len(keys):
+    if key_count > 1_000_000 + len(keys):  # too many possible keys for an array with an entry for each
         distinct_keys, numbers = np.unique(keys, return_inverse=True)
     else:
         distinct_keys = np.flatnonzero(np.bincount(keys, minlength=key_count))

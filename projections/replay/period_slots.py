@@ -19,7 +19,7 @@ class PeriodSlots:
     periods: the periods of the stream
     results: the results of all periods
     entry:   by slot of the stream, the index of its player and period in `results.people`
-    gaps:    by index of `results.people`, the gaps that `loops.bring_states_forward` reads
+    gaps:    the two rows that `loops.bring_states_forward` reads, by index of `results.people` instead of by slot
     """
 
     def __init__(self, stream: Stream, gaps: Gaps) -> None:
@@ -41,7 +41,7 @@ class PeriodSlots:
             fill_in_history(columns, column_names, gaps, own_slots)
             for column, name in zip(columns, column_names, strict=False):
                 if name in HISTORY_COLUMNS:
-                    # the rule reads the values that columns about earlier games had at the start of the period
+                    # in all games of a period, the rule reads the values at the player's first game of the period
                     column[own_slots] = column[first_slots[self.entry[own_slots]]]
                 if name == "team":
                     team[own_slots] = column[own_slots]
@@ -61,8 +61,9 @@ class PeriodSlots:
 
 
 def _measure_elapsed(ladder_periods: Periods, periods_of_entries: Any, players_of_entries: Any) -> Any:
-    """Return, for each player of each period, the time since the previous period in which they played; 0 without one.
+    """Return, for each player of each period, the number of periods since their previous one; 0 without one.
 
+    Tournaments count the days from the last game of the previous one to the first game. Overlapping ones give 0.
     `periods_of_entries` and `players_of_entries` have the period and the player of each entry of the result.
     """
     by_player = np.argsort(players_of_entries, kind="stable")

@@ -1,7 +1,7 @@
 """Divide the games of a ladder into rating periods, and list the results of each period for the ladder's rule.
 
 A period is a day, a week from Monday on or a month, in the zone of the ruleset; or a tournament (`period = "event"`):
-all games with the same league, season or number. Periods are derived from the games of a ladder and never stored.
+all games with the same league, season or custom number. Periods are derived from a ladder's games and never stored.
 
 Periods are scored in the order in which they end. Each starts from the states after the previous one. Tournaments may
 overlap: a longer tournament is then scored from the states after a shorter one within it.
@@ -54,7 +54,7 @@ class Periods(NamedTuple):
         return int(np.searchsorted(self.offsets, games, "right")) - 1
 
     def order_games(self, count: int) -> tuple[Any, Periods]:
-        """Return the games of the first `count` periods, sorted by period, and the periods for games in this order."""
+        """Return the games of the first `count` periods, sorted by period, and these periods with renumbered games."""
         columns = (column[:count] for column in self[:4])
         games, offsets = self.games[: self.offsets[count]], self.offsets[: count + 1]
         of_game = np.repeat(np.arange(count), np.diff(offsets))
@@ -65,7 +65,7 @@ class Periods(NamedTuple):
         begin, end, first_number, last_number = (np.concatenate(pair) for pair in zip(self[:4], later[:4], strict=True))
         offsets = np.concatenate([self.offsets, later.offsets[1:] + self.offsets[-1]])
         of_game = np.concatenate([self.of_game, later.of_game + len(self.begin)])
-        # a tournament that is closed early may end before a tournament that began earlier
+        # `count_closed` needs ascending ends, but a tournament that is closed early may end before an earlier period
         end = np.maximum.accumulate(end)
         return Periods(begin, end, first_number, last_number, np.arange(len(of_game)), offsets, of_game)
 
@@ -112,9 +112,9 @@ def divide_into_periods(instants: Any, period: str, zone: str, tournaments: Any 
 
 
 def find_period_end(instant: int, period: str, zone: str) -> int:
-    """Return the first start of a day, week or month of the zone at or after an instant.
+    """Return the first instant, not before the given one, at which a day, week or month (`period`) of the zone begins.
 
-    Return the instant unchanged for other periods, and for INSTANT_MIN, the start of a version without a date.
+    Return the instant unchanged for other periods, and for INSTANT_MIN.
     """
     if period not in _CALENDAR_PERIODS or instant <= INSTANT_MIN:
         return instant
@@ -171,7 +171,7 @@ def find_period_number(day: int, period: str) -> int:
 
 
 def _find_day_start(day: int, zone: str) -> int:
-    """Return the first instant of a day (in days since 1970), clamped to the valid instants."""
+    """Return the first instant of a day (in days since 1970); after the last valid day, return INSTANT_MAX + 1."""
     if day <= FIRST_DAY:
         return INSTANT_MIN
     return INSTANT_MAX + 1 if day > LAST_DAY else day_start(UNIX_DAY + timedelta(days=day), zone)
@@ -214,7 +214,7 @@ class ResultRows(NamedTuple):
 
     people:      the numbers of the players on the ladder, sorted by period; a player occurs once in a period
     people_from: the players of period p are people[people_from[p]:people_from[p + 1]]
-    rows_from:   the results of people[i] are columns rows_from[i] to rows_from[i + 1] of `rows`
+    rows_from:   the results of people[i] are rows[:, rows_from[i]:rows_from[i + 1]]
     rows:        an array with a column for each result. Its rows: the opponent's index among the players of the period;
                  the number of the game within the period; the rule's columns for the player, then for the opponent
     """
@@ -225,7 +225,7 @@ class ResultRows(NamedTuple):
     rows: Any
 
     def select_period(self, index: int) -> tuple[Any, Any, Any]:
-        """Return the players, offsets and rows of one period, as `Rule.score_period` gets them."""
+        """Return a period's players, and its offsets and rows in the form in which `Rule.score_period` gets them."""
         low, high = int(self.people_from[index]), int(self.people_from[index + 1])
         offsets = self.rows_from[low : high + 1]
         return self.people[low:high], offsets - offsets[0], self.rows[:, offsets[0] : offsets[-1]]
@@ -234,7 +234,7 @@ class ResultRows(NamedTuple):
 class LadderSlots(NamedTuple):
     """The slots of a ladder: one for each counted participant of each game.
 
-    offsets: the slots of game g are offsets[g] to offsets[g + 1]
+    offsets: the slots of game g are offsets[g] to offsets[g + 1] - 1
     players: by slot, the player's number on the ladder
     columns: the columns that the rule reads: a row for each, by slot
     team:    by slot, the player's side in the game, MISSING without sides; None if no game has sides
@@ -256,14 +256,16 @@ def build_results(periods: Periods, slots: LadderSlots) -> ResultRows:
     starts = slots.offsets[periods.games]
     sizes = slots.offsets[periods.games + 1] - starts
     stream_slots = _concatenate_ranges(starts, sizes)
-    slot_period, slot_number, slot_size = (np.repeat(values, sizes) for values in (period_of_game, game_numbers, sizes))
+    period_of_slot, game_number_of_slot, game_size_of_slot = (
+        np.repeat(values, sizes) for values in (period_of_game, game_numbers, sizes)
+    )
 
-    # one number for period and player, so that sorting puts periods first
+    # one number for each pair of a period and a player, so that sorting puts periods first
     player_count = int(slots.players.max()) + 1 if len(slots.players) else 1
-    people, player_entries = np.unique(slot_period * player_count + slots.players[stream_slots], return_inverse=True)
+    people, player_entries = np.unique(period_of_slot * player_count + slots.players[stream_slots], return_inverse=True)
     people_from = np.searchsorted(people, np.arange(len(periods.begin) + 1) * player_count)
 
-    own_slots, opponent_slots = _list_pairs(sizes, slot_size)
+    own_slots, opponent_slots = _list_pairs(sizes, game_size_of_slot)
     is_pair = own_slots != opponent_slots
     if slots.team is not None:
         team = slots.team[stream_slots]
@@ -276,8 +278,8 @@ def build_results(periods: Periods, slots: LadderSlots) -> ResultRows:
 
     width = len(slots.columns)
     rows = np.empty((2 + 2 * width, len(own_slots)), dtype=np.int64)
-    rows[0] = player_entries[opponent_slots] - people_from[slot_period[own_slots]]
-    rows[1] = slot_number[own_slots]
+    rows[0] = player_entries[opponent_slots] - people_from[period_of_slot[own_slots]]
+    rows[1] = game_number_of_slot[own_slots]
     for index in range(width):
         rows[2 + index] = slots.columns[index][stream_slots[own_slots]]
         rows[2 + width + index] = slots.columns[index][stream_slots[opponent_slots]]
@@ -289,10 +291,10 @@ def _concatenate_ranges(starts: Any, sizes: Any) -> Any:
     return arrays.as_numpy(arrays.span_indices(arrays.as_column(starts), arrays.as_column(sizes)))
 
 
-def _list_pairs(sizes: Any, slot_size: Any) -> tuple[Any, Any]:
-    """Return all ordered pairs of slots in the same game, as two arrays of indices.
+def _list_pairs(sizes: Any, size_by_slot: Any) -> tuple[Any, Any]:
+    """Return all ordered pairs of slots in the same game, also of a slot with itself, as two arrays of indices.
 
-    `sizes` is by game; `slot_size` has the size of each slot's game.
+    `sizes` has the number of slots by game; `size_by_slot` has that of each slot's game.
     """
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.repeat(np.arange(len(slot_size)), slot_size), _concatenate_ranges(starts, slot_size)
+    return np.repeat(np.arange(len(size_by_slot)), size_by_slot), _concatenate_ranges(starts, size_by_slot)

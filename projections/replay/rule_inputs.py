@@ -79,7 +79,7 @@ def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
             compiling.run_loop(count_tied, *arguments, as_compiled=compiling.is_worthwhile(len(row)))
             column[:] = arrays.as_numpy(tied)
         elif name in facts.of_kind:
-            # the columns of a game type have rows only for games of the type, so their slots are shifted
+            # the columns of a game type have values only for participants in its games, so their indices are shifted
             shift = arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row]
             column[:] = arrays.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
         elif name in HISTORY_COLUMNS:

@@ -1,4 +1,4 @@
-"""Find the states of players before one game: the states after their previous games, brought forward to the day.
+"""Find the states of players before one game: the states after their previous games, brought forward to its day.
 
 The replay loop does this for all games of a ladder. This module does it for a single game, to explain, try or predict
 the game.
@@ -28,9 +28,9 @@ class GameDay(NamedTuple):
 
 
 class PlayerBeforeGame(NamedTuple):
-    """A player's state and history before a game.
+    """A player's state and history before a game. For rules without state, the history has the defaults.
 
-    stored:       the state after the previous game; for a new player, the starting state
+    stored:       the state after the previous game or adjustment; for a new player, the starting state
     state:        the state that the rule gets: `stored`, brought forward to a new season and to the day of the game
     is_new:       whether the player joins the ladder with this game
     games_before: the player's number of earlier games, including those of a seed or of earlier seasons
@@ -66,7 +66,7 @@ def find_players_before_game(
 
     Args:
         position: the position in the trace before the game
-        players: pairs of (person, player id); the person is None for a new player
+        players: pairs of (person, player id); the person may be None for a player who is not on the ladder
         row: the game's row in the facts, for messages
 
     Raises `RuleFailure`.
