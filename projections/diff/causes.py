@@ -248,7 +248,7 @@ class PathPoint:
         if name not in self._traces:
             seeded = find_seeded_states(self.facts, self.stream.ladder, [*versions, version])
             entry_states = {
-                player: entry if entry.seeded is None else seeded[player]
+                player: entry._replace(seed=seeded.get(player)) if entry.seeded is None else seeded[player]
                 for player, entry in self.trace.entry_states.items()
             }
             self._traces[name] = replace(self.trace, entry_states=entry_states)

@@ -268,6 +268,7 @@ def _describe_state_change(
         return ABSENT, ABSENT
     entry = before.trace.entry_states.get(facts.name_of(participant))
     games, _ = before.game_count_and_last_row(facts.person_of(participant))
+    entry = None if entry is None else entry.under(version)
     games += 0 if entry is None else entry.games
     # the terms of a period name all of the player's games in the period; other terms name no game
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0

@@ -197,17 +197,21 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[ScoredPar
     """Return the counted participants of all games, without clubs, and the failures of the rule by row."""
     failures: dict[int, Exception] = {}
     unadjusted = replace(people, adjustments=[], seeds={})
-    parts = [_score_stream(people, stream, failures) for stream in build_streams(unadjusted, versions).values()]
-    if not parts:
+    streams = build_streams(unadjusted, versions).values()
+    if not streams:
         return ScoredParticipants(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
-    all_columns = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
-    # bands may overlap, but a game gives the same points on all its ladders
+    pairs = [_score_stream(people, stream, failures) for stream in streams]
+    # bands may overlap, but a game gives the same points on all its ladders that score it, so these come first
+    scored, unscored = zip(*pairs, strict=True)
+    all_columns = [np.concatenate(columns) for columns in zip(*(part[:5] for part in scored + unscored), strict=True)]
     _, distinct_slots = np.unique(all_columns[2], return_index=True)
     return ScoredParticipants(*(column[distinct_slots] for column in all_columns)), failures
 
 
-def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> ScoredParticipants:
-    """Return the counted participants on one ladder. From the first failed game on, gains are 0."""
+def _score_stream(
+    people: Facts, stream: Stream, failures: dict[int, Exception]
+) -> tuple[ScoredParticipants, ScoredParticipants]:
+    """Return the counted participants on one ladder: before the first failed game, and from it on, with gains of 0."""
     rows, sizes = arrays.as_numpy(stream.rows), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:
@@ -216,13 +220,18 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
         game = 0 if failure.row is None else int(np.flatnonzero(rows == failure.row)[0])
         failures[int(rows[game])] = failure
         trace = replay(replace(stream.truncate(game, 0), failure=None), entry_states={})
-    gains[: len(trace.stream.players)] = arrays.as_numpy(trace.changes)
-    return ScoredParticipants(
-        row=np.repeat(rows, sizes),
-        version=np.repeat(arrays.as_numpy(stream.version_indices).astype(np.int64), sizes),
-        slot=_find_participants(people, stream),
-        gain=gains,
-        place=_classify_slots(stream),
+    scored_count = len(trace.stream.players)
+    gains[:scored_count] = arrays.as_numpy(trace.changes)
+    columns = (
+        np.repeat(rows, sizes),
+        np.repeat(arrays.as_numpy(stream.version_indices).astype(np.int64), sizes),
+        _find_participants(people, stream),
+        gains,
+        _classify_slots(stream),
+    )
+    return (
+        ScoredParticipants(*(column[:scored_count] for column in columns)),
+        ScoredParticipants(*(column[scored_count:] for column in columns)),
     )
 
 

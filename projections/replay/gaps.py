@@ -28,6 +28,7 @@ class EntryState(NamedTuple):
     last_day, last_season: the day and the season of the last of these games; `MISSING` if unknown
     latest_version_start: versions that started at this instant or earlier have already taken effect on the state
     seeded:   for a seed, the states by version name; `state` is then empty
+    seed:     for an earlier season, the seed of this season, which counts under versions without `carry_over`
     """
 
     state: State
@@ -36,16 +37,16 @@ class EntryState(NamedTuple):
     last_season: int = MISSING
     latest_version_start: int = MISSING
     seeded: Mapping[str, State] | None = None
+    seed: EntryState | None = None
 
-    def find_state(self, version: Version) -> State | None:
-        """Return the seeded state, or the state after the earlier season if the version carries it over.
+    def under(self, version: Version) -> EntryState | None:
+        """Return the entry that counts under a version; None if the player enters like a new player."""
+        return self if self.seeded is not None or version.params.carry_over else self.seed
 
-        Return None if the player enters like a new player. A carried state is as the earlier season left it; versions
-        that took effect since are not applied.
-        """
-        if self.seeded is not None:
-            return self.seeded[version.ruleset.name]
-        return self.state if version.params.carry_over else None
+
+def add_seeds(carried: Mapping[str, EntryState], seeds: Mapping[str, EntryState]) -> dict[str, EntryState]:
+    """Return the states carried from earlier seasons, and the seeds of a season, by player id."""
+    return {**seeds, **{name: entry._replace(seed=seeds.get(name)) for name, entry in carried.items()}}
 
 
 class Calendar(NamedTuple):
@@ -177,31 +178,27 @@ def measure_gaps(
     calendar: Calendar,
     offsets: Column,
     players: Column,
-    names: Sequence[str],
-    entry_states: Mapping[str, EntryState],
+    player_count: int,
+    entries: Mapping[int, EntryState],
     earlier: Gaps | None = None,
     needed: Collection[str] = (),
 ) -> Gaps:
     """Measure the gaps before every slot of a stream.
 
     Args:
-        names: the ids of the players, by number
-        entry_states: by player id, the states of players who enter with carried or seeded points
+        entries: by player number, the states of players who enter with carried or seeded points
         earlier: the gaps of the ladder's earlier part; the players of that part come first in the stream
         needed: the columns to measure immediately
     """
-    player_count, known_players = len(names), 0 if earlier is None else earlier.player_count
     start_values = [np.full(player_count, MISSING, dtype=np.int64) for _ in range(2)] + [
         np.zeros(player_count, dtype=np.int64)
     ]
-    if entry_states:
-        for number, name in enumerate(names[known_players:], known_players):
-            if entry := entry_states.get(name):
-                for column, value in zip(start_values, (entry.last_day, entry.last_season, entry.games), strict=True):
-                    column[number] = value
+    for number, entry in entries.items():
+        for column, value in zip(start_values, (entry.last_day, entry.last_season, entry.games), strict=True):
+            column[number] = value
     if earlier is not None:
         for column, end_column in zip(start_values, earlier.end_values, strict=True):
-            column[:known_players] = arrays.as_numpy(end_column)
+            column[: earlier.player_count] = arrays.as_numpy(end_column)
     return Gaps(calendar, offsets, players, start_values, needed)
 
 

@@ -84,11 +84,8 @@ def list_values_at(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset)
     values = list_cell_values(facts, cell, ruleset)
     if not ruleset.partition.is_by_time:
         return values
-    local = local_time(occurred_at, ruleset.time_zone)
-    return [
-        fill_in_month(cell_values, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}")
-        for cell_values in values
-    ]
+    month = _name_month(*_find_month(occurred_at, ruleset.time_zone))
+    return [fill_in_month(cell_values, ruleset.partition.by, month) for cell_values in values]
 
 
 def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None) -> LadderGames:
@@ -215,11 +212,30 @@ def _list_months(facts: Facts, ruleset: Ruleset, selected: SelectedGames) -> lis
         return []
     zone = ruleset.time_zone
     times = arrays.as_numpy(facts.occurred_at)[arrays.as_numpy(selected.row)]
-    first_instant, last_instant = int(times.min()), int(times.max())
-    first_local, last_local = local_time(first_instant, zone), local_time(last_instant, zone)
-    year, month = first_local.year, first_local.month
-    months = [(BEFORE_ALL, f"{year:04d}-{month:02d}")]
-    while (year, month) < (last_local.year, last_local.month):
-        year, month = year + month // 12, month % 12 + 1
-        months.append((month_start(year, month, zone), f"{year:04d}-{month:02d}"))
+    first, last = _find_month(int(times.min()), zone), _find_month(int(times.max()), zone)
+    months = [(BEFORE_ALL, _name_month(*first))]
+    while first < last:
+        first = _find_next_month(*first)
+        months.append((month_start(*first, zone), _name_month(*first)))
     return months
+
+
+def _find_month(instant: int, zone: str) -> tuple[int, int]:
+    """Return the year and month that an instant is in.
+
+    A month goes on to the start of the next one, even if clocks go back over that midnight: the hour of October that
+    St. John's repeated on 2009-11-01 is in November.
+    """
+    local = local_time(instant, zone)
+    following = _find_next_month(local.year, local.month)
+    return following if month_start(*following, zone) <= instant else (local.year, local.month)
+
+
+def _find_next_month(year: int, month: int) -> tuple[int, int]:
+    """Return the year and month after a month."""
+    return year + month // 12, month % 12 + 1
+
+
+def _name_month(year: int, month: int) -> str:
+    """Return the name of a month: `YYYY-MM`."""
+    return f"{year:04d}-{month:02d}"

@@ -23,6 +23,7 @@ from ratings_ledger.projections.replay.gaps import (
     EntryState,
     Gaps,
     State,
+    add_seeds,
     fill_in_history,
     list_needed_columns,
     measure_gaps,
@@ -78,11 +79,10 @@ def find_starting_state(
     stream: Stream, player_id: str, version: Version, entry_states: Mapping[str, EntryState]
 ) -> State:
     """Return the state with which a player joins a ladder under one of its versions. Raises `RuleFailure`."""
-    entry = entry_states.get(player_id)
-    state = None if entry is None else entry.find_state(version)
-    if entry is None or state is None:
+    entry = entry_states[player_id].under(version) if player_id in entry_states else None
+    if entry is None:
         return version.start_state
-    return _carry_forward(stream, entry, version) if entry.seeded is None else state
+    return _carry_forward(stream, entry, version) if entry.seeded is None else entry.seeded[version.ruleset.name]
 
 
 def _carry_forward(stream: Stream, entry: EntryState, version: Version) -> State:
@@ -109,11 +109,11 @@ def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
     carried: dict[str, EntryState] = {}
     for season in reversed(seasons):
         # `carried` already holds the results of all earlier seasons, so the replay does not repeat them
-        trace = replay(season, entry_states={**season.seeds, **carried}, keep_history=False)
+        trace = replay(season, entry_states=add_seeds(carried, season.seeds), keep_history=False)
         carried |= {
             name: trace.make_season_entry(player) for player, name in enumerate(season.names) if trace.on_ladder[player]
         }
-    return {**stream.seeds, **carried}
+    return add_seeds(carried, stream.seeds)
 
 
 def replay(
@@ -606,10 +606,10 @@ def _measure_gaps(stream: Stream, entry_states: Mapping[str, EntryState], earlie
     """Measure the gaps of a stream and store them in the stream. Return None if no rule has state."""
     if stream.calendar is None:
         return None
-    earlier_gaps = None if earlier is None else earlier.gaps
+    entries, earlier_gaps = stream.find_entries(entry_states), None if earlier is None else earlier.gaps
     needed_columns = list_needed_columns([version.rule for version in stream.versions])
     stream.gaps = measure_gaps(
-        stream.calendar, stream.offsets, stream.players, stream.names, entry_states, earlier_gaps, needed_columns
+        stream.calendar, stream.offsets, stream.players, len(stream.names), entries, earlier_gaps, needed_columns
     )
     return stream.gaps
 

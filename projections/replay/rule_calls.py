@@ -78,6 +78,13 @@ def make_failure(
     return RuleFailure(ladder, describe_error(error, getattr(rule, function_name)), row)
 
 
+def _make_version_failure(version: Version, ladder: str, error: BaseException, function_name: str) -> RuleFailure:
+    """Return the failure of a ladder whose rule raised an error in a function that no game called."""
+    return RuleFailure(
+        ladder, describe_error(error, getattr(version.rule, function_name)), position=version.position or None
+    )
+
+
 def check_game(version: Version, ladder: str, row: int | None, n: int, columns: Columns) -> str | None:
     """Return the reason why the rule cannot score a game, or None. Raises `RuleFailure`."""
     rule = version.rule
@@ -411,6 +418,8 @@ def _change_state(
         with redirect_output(rule):
             return read_state(rule, function(state, *arguments, version.constants), function_name)
     except RULE_ERRORS as error:
+        if row is None:
+            raise _make_version_failure(version, ladder, error, function_name) from error
         raise make_failure(ladder, rule, error, row, function_name) from error
 
 
@@ -423,7 +432,7 @@ def find_rank_value(version: Version, ladder: str, state: StateValues) -> int:
         with redirect_output(rule):
             return read_integer(rule.rank_by(state, version.params), "rank_by")
     except RULE_ERRORS as error:
-        raise make_failure(ladder, rule, error, None, "rank_by") from error
+        raise _make_version_failure(version, ladder, error, "rank_by") from error
 
 
 def is_provisional(version: Version, ladder: str, state: StateValues, games: int) -> bool:
@@ -438,7 +447,7 @@ def is_provisional(version: Version, ladder: str, state: StateValues, games: int
             raise ContractError(f"provisional returned {describe_value(verdict)}; it must return True or False")
         return verdict
     except RULE_ERRORS as error:
-        raise make_failure(ladder, rule, error, None, "provisional") from error
+        raise _make_version_failure(version, ladder, error, "provisional") from error
 
 
 def compute_draw_probability(

@@ -89,8 +89,7 @@ def _find_player_before_game(
     game_row, game_day = game
     state_on_ladder = None if person is None else position.state_of(person)
     stream, entry = position.trace.stream, position.trace.entry_states.get(player_id)
-    if entry is None or entry.find_state(version) is None:
-        entry = EntryState(version.start_state)
+    entry = (None if entry is None else entry.under(version)) or EntryState(version.start_state)
     if state_on_ladder is None:
         stored = find_starting_state(stream, player_id, version, position.trace.entry_states)
     else:

@@ -166,6 +166,24 @@ class Stream:
         """Return the number on this ladder by person."""
         return {person: number for number, person in enumerate(self.persons)}
 
+    def find_entries(self, entry_states: Mapping[str, EntryState]) -> dict[int, EntryState]:
+        """Return, by player number, the entry states that count under the version of the player's first game.
+
+        For players without games, the version of the first adjustment decides.
+        """
+        if not entry_states:
+            return {}
+        players, slots = np.unique(arrays.as_numpy(self.players), return_index=True)
+        games = np.searchsorted(arrays.as_numpy(self.offsets), slots, "right") - 1
+        indices = {adjustment.player: adjustment.version for adjustment in reversed(self.adjustments)}
+        indices.update(zip(players.tolist(), arrays.as_numpy(self.version_indices)[games].tolist(), strict=True))
+        entries = {}
+        for number, index in indices.items():
+            entry = entry_states.get(self.names[number])
+            if entry is not None and (entry := entry.under(self.versions[index])) is not None:
+                entries[number] = entry
+        return entries
+
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
         """Count the games and adjustments that come before a moment; at most `limit` games."""
         if self.periods is not None:
@@ -185,8 +203,12 @@ class Stream:
         return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
     def find_start(self, facts: Facts) -> tuple[int, str] | None:
-        """Return the time and kind ("game" or "adjustment") of the stream's first entry; None for an empty stream."""
-        games = [(facts.occurred_at[row], "game") for row in self.rows[:1]]
+        """Return the time and kind ("game" or "adjustment") of the earliest entry; None for an empty stream.
+
+        Games of tournaments that overlap are not in the order of their times.
+        """
+        rows = self.rows[:1] if self.periods is None else self.rows
+        games = [(int(arrays.as_numpy(arrays.take(facts.occurred_at, rows)).min()), "game")] if len(rows) else []
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
     def _take_first_slots(self, slots: int) -> Sequence[Column]:

@@ -152,8 +152,8 @@ class Trace:
         if stream.gaps is not None:
             return stream.gaps
         assert stream.calendar is not None
-        earlier = self.earlier.gaps if self.earlier else None
-        return measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, self.entry_states, earlier)
+        entries, earlier = stream.find_entries(self.entry_states), self.earlier.gaps if self.earlier else None
+        return measure_gaps(stream.calendar, stream.offsets, stream.players, len(stream.names), entries, earlier)
 
     def make_season_entry(self, player: int) -> EntryState:
         """Return the entry state of a player for the next season's ladder."""

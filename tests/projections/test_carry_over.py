@@ -7,9 +7,10 @@ import pytest
 from histories import build_ruleset_event, fill, load_ranking
 from ledgers import create_ledger
 from own_rules import find_ruleset_problems, find_shipped_text, substitute_rule
-from state_rules import BY_GAME, OwnKParams
+from state_rules import BY_GAME, SCALE, OwnKParams
 
 import ratings_ledger
+from ratings_ledger.projections.contract import Numbers, StateValues
 
 LEAGUE = find_shipped_text("b5-league")
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
@@ -175,3 +176,49 @@ def build_chess_game(game_id: str, month: int, season: str) -> dict[str, Any]:
     participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben"), 1)]
     data = {"game_id": game_id, "game": "chess", "season": season, "participants": participants}
     return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}
+
+
+@pytest.mark.parametrize("is_seeded", [False, True], ids=["new", "seeded"])
+def test_version_without_carry_over_knows_no_earlier_season(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_seeded: bool
+) -> None:
+    """Under a version that does not carry over, a season after one that did equals the season on its own."""
+
+    def let_k_grow(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
+        """Return a state whose K is larger by a point for each day, so that the days since the last game count."""
+        return (state[0], state[1] + elapsed * SCALE)
+
+    substitute_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams, age=let_k_grow))
+    ladder = "chess-league/2010-2"
+    state = {"rating": "1600", "k": "20"}
+    seed = {"ladder": ladder, "player": "anna", "state": state, "reason": "of another club", "games": 3}
+    results = []
+    for file, since in (("both.db", "2010-04-01"), ("alone.db", "1900-01-01")):
+        versions = [("1", "1900-01-01", True), ("2", since, False)][since == "1900-01-01" :]
+        rules = [
+            LEAGUE_OF_CHESS
+            | {"version": version, "effective_from": day, "rule": "seasonal/1", "params": {"carry_over": carries}}
+            for version, day, carries in versions
+        ]
+        url = create_ledger(str(tmp_path / file))
+        fill(
+            url,
+            [
+                *({"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data} for data in rules),
+                *(
+                    [{"type": "player.seeded", "occurred_at": "2010-04-02T00:00:00Z", "data": seed}]
+                    if is_seeded
+                    else []
+                ),
+                build_chess_game("g1", 1, "2010-1"),
+                build_chess_game("g5", 5, "2010-2"),
+                build_chess_game("g6", 6, "2010-2"),
+            ],
+        )
+        with ratings_ledger.open(url) as ledger:
+            snapshot = ledger.at()
+            rows = [(row.player, row.points, row.games, row.state) for row in snapshot.standings(ladder).rows]
+            explained = [snapshot.explain(ladder, game_id).players for game_id in ("g5", "g6")]
+            results.append((rows, [[(p.player, p.before, p.after, p.state) for p in players] for players in explained]))
+    assert results[0] == results[1]
+    assert (results[0][1][0][0][1] == 1600) == is_seeded

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import club_seasons
 import pytest
-from club_seasons import Race
+from club_seasons import Race, Seat
 from clusters import open_local_cluster, rank_in_one_process, rank_on_cluster, shrink_pieces
 from histories import build_adjustment, build_ruleset_event, fill, load_interpreted_trace, load_ladders
 from own_rules import compile_every_rule, load_built_in_rule, substitute_rule
@@ -313,6 +313,53 @@ def test_failing_rule_fails_ladder_of_clubs_from_its_game_on(tmp_path: Path, mon
             races[:2], "sum", []
         )
         assert len(ledger.at().standings("sum/2001").rows) == len(club_seasons.rank_clubs(races, "sum", []))
+
+
+OVERLAPPING_BANDS = """
+id = "clubs"
+version = "1"
+rule = "brittle/1"
+effective_from = 2000-01-01
+time_zone = "UTC"
+entrant = "club"
+
+[scope]
+game = ["formula-0"]
+
+[partition]
+by = ["players"]
+bands = ["2-3", "3-4"]
+
+[params]
+points = [10, 6, 4]
+"""
+
+
+def test_games_of_a_failed_ladder_still_count_on_a_ladder_that_scores_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where bands overlap, a game after the failure of one ladder gives its points on the other ladder."""
+    rule, url = load_built_in_rule("placement-points/2"), f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+
+    def score(n: int, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
+        return 1 // 0 if n == 2 else int(rule.score(n, before, columns, constants, table, after))
+
+    substitute_rule(monkeypatch, rule._replace(name="brittle", number=1, score=score))
+    races = [
+        Race("2001", number, 100, [Seat(f"d{place}", place, f"Club {place}") for place in range(1, size + 1)])
+        for number, size in enumerate((3, 2, 3, 4))
+    ]
+    fill(url, [build_ruleset_event(OVERLAPPING_BANDS), *(race.write() for race in races)])
+    with rl.open(url) as ledger:
+        with pytest.raises(rl.RuleFailed, match=rf"clubs/2-3: .*game {races[1].game_id}.*division"):
+            ledger.at().standings("clubs/2-3")
+        rows = ledger.at().standings("clubs/3-4").rows
+    assert [(row.player, row.points, row.games) for row in rows[:3]] == [
+        ("Club 1", 30, 3),
+        ("Club 2", 18, 3),
+        ("Club 3", 12, 3),
+    ]
 
 
 @pytest.mark.parametrize("cached", [False, True])

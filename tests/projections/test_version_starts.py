@@ -427,3 +427,18 @@ def _score_in_turns(games: Games, until: datetime) -> dict[str, tuple[int, ...]]
     if turn != 1:
         return {**states}
     return {name: (rating, counts[name], k) for name, (rating, k) in states.items()}
+
+
+def test_failing_entry_into_a_version_names_the_version(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the code that lifts players fails, the error names the position of the version that took effect."""
+
+    def fail_to_lift(state: StateValues, constants: Numbers) -> StateValues:
+        raise ZeroDivisionError("of the lift")
+
+    own_rules.substitute_rule(monkeypatch, LIFTING._replace(enter=fail_to_lift))
+    name = create_ledger(f"sqlite:///{tmp_path}/failing.db")
+    publish(name, VERSIONS[:2])
+    record(name, [(datetime(2011, 2, 1), ["anna", "ben"]), (datetime(2011, 4, 1), ["anna", "ben"])])
+    with rl.open(name) as ledger:
+        with pytest.raises(rl.RuleFailed, match=r"the rule failed at position 2: .*of the lift"):
+            ledger.at().standings("lifting")
