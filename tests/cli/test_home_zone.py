@@ -34,7 +34,7 @@ def create_berlin_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copy_ledger: Callable[..., str], games: Path, ratings: Ratings) -> str:
-    """Return the URL of a ledger at home in Berlin with the games, in each kind of store."""
+    """Return the URL of a ledger with the home zone Europe/Berlin and the games, in each kind of store."""
     url = copy_ledger(create_berlin_ledger)
     result = ratings("import", games, "--set", "game=chess", db=url)
     assert (result.exit_code, result.stdout) == (0, "3 appended; the head is 6.\n")
@@ -97,7 +97,7 @@ TIME_COMMANDS = {
 
 @pytest.mark.parametrize(("command", "label", "time"), TIME_COMMANDS.values(), ids=TIME_COMMANDS)
 def test_times_are_shown_in_home_zone(command: list[str], label: str, time: str, db: str, ratings: Ratings) -> None:
-    """Every command shows times in the home zone."""
+    """Commands show times in the home zone."""
     stdout = ratings(*command, db=db).stdout
     assert label in stdout
     assert time in stdout
@@ -234,7 +234,7 @@ def test_day_without_time_is_shown_as_a_day(command: list[str], day: str, dated_
 
 
 def test_noon_elsewhere_is_shown_as_a_time(ratings: Ratings, tmp_path: Path) -> None:
-    """In a ledger always at home in Berlin, noon in UTC is shown as 13:00, and only noon in Berlin as a day."""
+    """With the home zone Europe/Berlin, noon in UTC is shown as 13:00, and a date without a time as a day."""
     url = str(tmp_path / "berlin.db")
     create_berlin_ledger(ratings, url)
     ratings("record", "--game-id", "g-1", "--at", "2024-11-22T12:00:00Z", "anna", "ben", db=url)
@@ -302,7 +302,7 @@ def test_init_takes_zone_of_machine(
     ],
 )
 def test_typed_date_with_dots_has_the_day_first(text: str, day: str, ratings: Ratings, tmp_path: Path) -> None:
-    """`--at` reads dates with dots as tables do, and refuses an ambiguous date and one without a year."""
+    """`--at` reads dates as tables do; it refuses impossible dates, ambiguous dates, and dates without a year."""
     url = str(tmp_path / "typed.db")
     create_berlin_ledger(ratings, url)
     result = ratings("record", "--game-id", "g-1", "--at", text, "anna", "ben", db=url)

@@ -1,4 +1,4 @@
-"""An import says everything that is wrong with a table in one run, and what helps next."""
+"""An import reports all errors of a table in one run, and what to do next."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ HEADER = "Datum;Spieler 1;Spieler 2;Ergebnis"
 
 
 def write_table(folder: Path, *rows: str, header: str = HEADER) -> Path:
-    """Return a table of these rows."""
+    """Write a table of these rows and return its path."""
     (path := folder / "club.csv").write_text("\n".join((header, *rows, "")), encoding="utf-8")
     return path
 
@@ -24,8 +24,10 @@ def list_causes(text: str) -> list[str]:
     return [" ".join(parts[:2]) for parts in refusals if parts[0].isdigit()]
 
 
-def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """No cause waits until another one is repaired: the table's own, those of rows, of names and of cells."""
+def test_errors_of_columns_dates_rows_and_names_are_reported_in_one_run(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """One run reports all causes: those of the whole table, of cells and of names."""
     rows = (
         "05/06/2026;Anna & Cleo;Ben;3:1;",
         "06/06/2026;Johanna;Ben;3:x;gut",
@@ -48,8 +50,8 @@ def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, rat
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("0 appended, ")
 
 
-def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, ratings: Ratings) -> None:
-    """What is unsaid of all games is told with the games that could be meant, and with what is wrong in rows."""
+def test_missing_game_is_reported_with_errors_of_rows_and_names(tmp_path: Path, ratings: Ratings) -> None:
+    """If no column names the game, the refusal lists the games that rulesets score; other errors are reported, too."""
     url = str(tmp_path / "two.db")
     ratings("init", "--for", "catan", db=url)
     ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
@@ -59,17 +61,17 @@ def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, r
 
 
 def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A game that a rule refuses for its partners still has its names looked at."""
+    """The names of a game are checked even if a rule refuses the game for its partners."""
     table = write_table(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
     result = ratings("import", table, "--partners", " / ", db=one_db)
     assert list_causes(result.stderr) == ["2 no-teams", "3 close-name"]
     assert "to publish a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in result.stderr
 
 
-def test_sound_games_are_counted_with_the_option_that_records_them(
+def test_valid_games_are_counted_with_the_option_that_records_them(
     one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """Where only rows are refused, the import says how many others there are, and which option takes them."""
+    """If only rows are refused, the import counts the valid games and names the option that records them."""
     table = write_table(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
     result = ratings("import", table, db=one_db)
     assert "note: 1 valid game; --keep-going records it, and writes the rest to " in result.stderr
@@ -81,8 +83,8 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
     assert "note: 1 valid event; --keep-going records it" in ratings("import", lines, db=one_db).stderr
 
 
-def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """The option that keeps answers is told after the first import; with a profile only what it does not say is."""
+def test_option_that_saves_a_profile_is_suggested_once(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Only the first import with options suggests --save-profile; an import with the profile reports nothing."""
     table = write_table(tmp_path, "05/06/2026;Anna;Ben;3:0;gut", header=f"{HEADER};Bemerkung")
     options = ("--dates", "dmy", "--map", "Bemerkung=")
     first = ratings("import", table, *options, db=one_db)
@@ -96,18 +98,19 @@ def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Rating
     assert (again.exit_code, again.stderr) == (0, "")
 
 
-def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, ratings: Ratings) -> None:
-    """Games that nothing rates are recorded, and the import names the command that begins a ladder."""
+def test_missing_ruleset_is_reported_with_the_command_that_publishes_one(tmp_path: Path, ratings: Ratings) -> None:
+    """Games are recorded without any ruleset, and the import names the command that publishes one."""
     url = str(tmp_path / "none.db")
     ratings("init", "--no-rules", db=url)
     result = ratings("import", write_table(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
+    assert result.stdout.startswith("1 appended")
     command = "ratings rules publish --shipped elo --game tichu"
     assert f"no ruleset is published, so these games are not rated; to rate them: {command}" in result.stderr
     assert ratings(*command.split()[1:], db=url).exit_code == 0
 
 
 def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A column that counts the games of an evening is told once, with the option that numbers them by date."""
+    """A column that numbers the games of each day is reported once, with the option that numbers games by date."""
     (table := tmp_path / "club.csv").write_text(
         "Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n2026-06-05,2,Ben,Anna\n2026-06-12,1,Anna,Ben\n2026-06-12,2,Ben,Anna\n"
     )
@@ -123,7 +126,7 @@ def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ra
 
 
 def test_column_of_games_that_is_read_as_numbers_is_named(tmp_path: Path, ratings: Ratings) -> None:
-    """Where nothing says which game it was, the refusal names the column of that name, which has numbers."""
+    """If nothing names the game, the refusal says that the column of that name has numbers and is read as `game_id`."""
     url = str(tmp_path / "two.db")
     ratings("init", "--for", "catan", "--for", "chess", db=url)
     (table := tmp_path / "club.csv").write_text("Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n")
@@ -131,7 +134,7 @@ def test_column_of_games_that_is_read_as_numbers_is_named(tmp_path: Path, rating
 
 
 def test_two_names_in_a_cell_explain_the_gap_in_places(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A tie in one cell leaves the next place empty; each such row is told as a tie alone."""
+    """A tie in one cell leaves the next place empty; such a row is refused for its tie, but not for the gap."""
     rows = "".join(f"2026-06-0{day},Anna,Ben & Cleo,,Dora\n" for day in (1, 2))
     (table := tmp_path / "club.csv").write_text(f"Date,1st,2nd,3rd,4th\n{rows}2026-06-03,Anna,Ben,,Dora\n")
     result = ratings("import", table, db=one_db)

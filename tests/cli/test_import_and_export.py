@@ -57,7 +57,7 @@ def test_restored_export_is_identical(ledger_url: str, tmp_path: Path, ratings: 
 
     result = ratings("import", backup, "--restore", "--format", "json", db=copy)
 
-    events = len(find_shipped_texts()) + 4  # with the batch of the import
+    events = len(find_shipped_texts()) + 4  # three games and the batch of the import
     assert summarise_import(result) == {"appended": events, "existing": 0, "rejected": [], "head": events}
     assert read_head(ratings, copy) == read_head(ratings, ledger_url)
     *lines, last = backup.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -80,8 +80,8 @@ def test_restore_between_stores_keeps_hashes(
 
 
 def test_plain_import_records_anew(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """An export imported without --restore is recorded again under new positions, keeps each recorder, and is a
-    batch."""
+    """An export imported without --restore is recorded anew: it keeps its recorders and batches, and is a batch
+    itself."""
     ratings("import", "-", "--by", "referee", db=db, input=GOOD_LINES)
     other_ledger = create_ledger(str(tmp_path / "other.db"))
     exported = ratings("export", "events", db=db).stdout
@@ -99,7 +99,7 @@ def test_plain_import_records_anew(db: str, tmp_path: Path, ratings: Callable[..
 
 
 def test_importing_twice_changes_nothing(ledger_url: str, ratings: Callable[..., Any]) -> None:
-    """Importing the same file a second time appends nothing and leaves the head as it is."""
+    """Importing the same lines again, each of them twice, appends nothing and leaves the head as it is."""
     first = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD_LINES)
     before = read_head(ratings, ledger_url)
     second = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD_LINES + GOOD_LINES)
@@ -225,7 +225,7 @@ def test_scattered_game_is_rejected_whole(db: str, tmp_path: Path, ratings: Call
 
 
 def test_first_of_two_differing_games_is_appended(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """With --keep-going, the first of two files that differ on a game is appended."""
+    """With --keep-going, the first record of a game is appended if two files differ on the game."""
     (tmp_path / "a.jsonl").write_text(build_game_line("g-1", "anna", "ben"))
     (tmp_path / "b.csv").write_text(LONG_TABLE.replace("anna,1", "dora,1"))
     result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.csv", "--keep-going", "--format", "json", db=db)
@@ -248,10 +248,14 @@ def test_dry_run_checks_and_appends_nothing(db: str, ratings: Callable[..., Any]
     assert read_head(ratings, db) == before
 
 
+@pytest.mark.parametrize("is_compressed", [True, False])
 @pytest.mark.parametrize("name", ["games.jsonl.gz", "games.jsonl", "games"])
-def test_compression_is_detected_by_content(name: str, db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+def test_compression_is_detected_by_content(
+    name: str, is_compressed: bool, db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
     """A file is decompressed according to its content, not its name."""
-    (tmp_path / name).write_bytes(gzip.compress(GOOD_LINES.encode()))
+    content = GOOD_LINES.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if is_compressed else content)
 
     assert ratings("import", tmp_path / name, db=db).exit_code == 0
     assert list_recorded_games(ratings, db) == ["g-1", "g-2"]
@@ -367,11 +371,19 @@ def test_restore_needs_empty_ledger(db: str, tmp_path: Path, ratings: Callable[.
     assert "needs an empty ledger" in result.stderr
 
 
-@pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08\x00cut off", b"x" * (1 << 21)])
+@pytest.mark.parametrize(
+    ("content", "line", "code"),
+    [
+        (None, None, "is-a-directory"),
+        (b"\x1f\x8b\x08\x00cut off", None, "bad-gzip"),
+        (b"x" * (1 << 21), 1, "line-too-long"),
+    ],
+    ids=["a folder", "a damaged gzip file", "a long line"],
+)
 def test_restoring_another_file_is_refused(
-    content: bytes | None, db: str, tmp_path: Path, ratings: Callable[..., Any]
+    content: bytes | None, line: int | None, code: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
-    """Restoring a file that is not a backup fails with a code, and nothing is stored."""
+    """Restoring what is not a backup is refused with the cause, and nothing is stored."""
     if content is None:
         (tmp_path / "backup").mkdir()
     else:
@@ -379,11 +391,7 @@ def test_restoring_another_file_is_refused(
     result = ratings("import", tmp_path / "backup", "--restore", "--format", "json", db=db)
 
     assert (result.exit_code, read_head(ratings, db).split(":")[0]) == (1, "0")
-    assert summarise_import(result)["rejected"] in (
-        [("backup", None, "is-a-directory")],
-        [("backup", None, "bad-gzip")],
-        [("backup", 1, "line-too-long")],
-    )
+    assert summarise_import(result)["rejected"] == [("backup", line, code)]
 
 
 def test_former_head_reveals_changed_record(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:

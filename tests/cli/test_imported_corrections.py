@@ -85,7 +85,7 @@ def create_history_ledger(ratings: Ratings, url: str) -> None:
 @pytest.fixture
 def history_db(copy_ledger_file: Callable[..., str]) -> str:
     """Return the path of a SQLite ledger with the history."""
-    return copy_ledger_file(create_history_ledger, name="told.db")
+    return copy_ledger_file(create_history_ledger, name="history.db")
 
 
 def import_lines(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -125,11 +125,11 @@ def test_second_import_changes_nothing(ledger_url: str, ratings: Ratings) -> Non
 
 
 def test_repeated_correction_counts_once(history_db: str, ratings: Ratings) -> None:
-    """A correction repeated in a file is appended once, but again with another date."""
+    """A correction repeated in a file is appended once; the same correction with another date is a new one."""
     correction = build_correction("g-3", "dora", "anna")
 
-    assert import_lines(ratings, history_db, correction, correction)["existing"] == 1
-    # the same correction with another date is a new one
+    report = import_lines(ratings, history_db, correction, correction)
+    assert (report["appended"], report["existing"]) == (1, 1)
     assert import_lines(ratings, history_db, build_correction("g-3", "dora", "anna", at=THIRD_DAY))["appended"] == 1
 
 
@@ -242,7 +242,7 @@ TAMPERINGS = {
     "a correction of a game that is not there": lambda events: events[-1]["data"].update(
         game_id="g-9", game=build_game_data("g-9", "anna", "ben")
     ),
-    "a game corrected twice off the same event": append_variant(),
+    "a second correction of the same event": append_variant(),
     "a voided game corrected": append_variant(
         supersedes="v-2",
         data={
@@ -313,8 +313,8 @@ def test_tampered_export_is_refused(
     assert read_head(ratings, copy) == honest_head
 
 
-def test_circular_renames_are_refused_or_reported(tmp_path: Path, ratings: Ratings) -> None:
-    """Renames that form a circle are refused by a restore or reported by `verify`."""
+def test_circular_renames_are_refused(tmp_path: Path, ratings: Ratings) -> None:
+    """A restore refuses renames that form a circle, even with --incomplete, and nothing is stored."""
     db, copy, backup = create_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
     append_lines(
         ratings,
@@ -327,6 +327,7 @@ def test_circular_renames_are_refused_or_reported(tmp_path: Path, ratings: Ratin
     assert ratings("init", "--no-rules", db=copy).exit_code == 0
     backup.write_text(format_canonical(events))
 
-    restored = ratings("import", backup, "--restore", "--incomplete", db=copy)
-    # such a ledger cannot be read, so `verify` must report it
-    assert 1 in (restored.exit_code, ratings("verify", db=copy).exit_code)
+    refused = ratings("import", backup, "--restore", "--incomplete", "--format", "json", db=copy)
+    (rejected,) = json.loads(refused.stdout)["rejected"]
+    assert (refused.exit_code, rejected["code"], rejected["line"]) == (1, "restore-mismatch", len(events))
+    assert read_head(ratings, copy).partition(":")[0] == "0"

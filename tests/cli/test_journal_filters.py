@@ -11,7 +11,8 @@ DAY = 86_400
 
 
 def make_week_ledger(ratings: Ratings, url: str) -> None:
-    """Make a ledger at home in Berlin in which two people record a game, a void and a correction, a day each."""
+    """Make a ledger with the home zone Berlin in which mira and ben record three games, a void and a correction, each
+    on another day, and a judge registers a player."""
     with pytest.MonkeyPatch.context() as patch:
         set_clock(patch, "2024-03-01T22:30:00Z")
         create_ledger(ratings, url, "galactic-points-1")
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.ledger(make=make_week_ledger)
 
 LOG: dict[str, tuple[list[str], list[int]]] = {
     "since a position": (["--since", "6"], [6, 7, 8]),
-    # 22:30 in UTC is the same day in Berlin, by its beginning
+    # position 6 was recorded at 23:30 in Berlin; a date means its start there
     "since a date": (["--since", "2024-03-05"], [6, 7, 8]),
     "since a time": (["--since", "2024-03-05T22:30:00Z"], [6, 7, 8]),
     "since a moment later": (["--since", "2024-03-05T22:30:01Z"], [7, 8]),
@@ -57,7 +58,7 @@ def test_log_shows_the_part_asked_for(arguments: list[str], positions: list[int]
     assert [row["position"] for row in read_json(ratings, db, "log", *arguments)["rows"]] == positions
 
 
-def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit_counts_matching_events_only(db: str, ratings: Ratings) -> None:
     """Only events that match the filter are counted as hidden by the limit."""
     lines = "".join(build_galactic_line(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
     assert not record_lines(db, lines, by="site").rejected
@@ -72,13 +73,13 @@ def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatc
 
 @pytest.mark.ledger(make=make_empty_ledger)
 def test_empty_answer_mentions_filters_only_if_there_are_some(db: str, ratings: Ratings) -> None:
-    """Without games, `games` says so; with a filter, it speaks of such games."""
+    """Without games, `games` says that no game is recorded; with a filter, that no such game is."""
     assert ratings("games", db=db).stderr.splitlines()[-1] == "No game is recorded yet."
     assert ratings("games", "--by", "nobody", db=db).stderr.splitlines()[-1] == "No such game is recorded."
 
 
 GAMES: dict[str, tuple[list[str], list[str]]] = {
-    # the second game ended at half past midnight in Berlin, on the third
+    # g-2 ended at 00:30 on 3 February in Berlin
     "since a date": (["--since", "2024-02-03"], ["g-2", "g-3"]),
     "since a time": (["--since", "2024-02-02T23:30:01Z"], ["g-3"]),
     "by somebody": (["--by", "mira"], ["g-1", "g-3"]),
@@ -88,10 +89,10 @@ GAMES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "names"), GAMES.values(), ids=GAMES)
-def test_games_show_the_part_asked_for(arguments: list[str], names: list[str], db: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize(("arguments", "game_ids"), GAMES.values(), ids=GAMES)
+def test_games_show_the_part_asked_for(arguments: list[str], game_ids: list[str], db: str, ratings: Ratings) -> None:
     """`games` shows just the games of the time and author asked for."""
-    assert [row["game_id"] for row in read_json(ratings, db, "games", *arguments)["rows"]] == names
+    assert [row["game_id"] for row in read_json(ratings, db, "games", *arguments)["rows"]] == game_ids
 
 
 WRONG: list[tuple[list[str], str]] = [
