@@ -1,4 +1,4 @@
-"""The JSON of every command is the dump of a result, which a program can have as well."""
+"""The JSON of a command is the dump of a result that programs can also get from the library, with few exceptions."""
 
 import ast
 import inspect
@@ -17,14 +17,14 @@ from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger import clock
 
 ROOT = Path(__file__).parents[2]
-# printed by themselves, or line by line
-OTHERS = {
+# the commands that do not print a result through `emit`, with the reason
+WITHOUT_EMIT = {
     "export standings": "a result, Standings, on each line",
     "export changes": "a result, PlayerChange, on each line",
-    "grants": "no ledger is asked",
+    "grants": "the command reads no ledger",
     "zone": "one name and the position of its event",
 }
-PRINTING = {"cli/commands/grants.py", "cli/commands/init.py"}
+FILES_CALLING_PRINT_JSON = {"cli/commands/grants.py", "cli/commands/init.py"}
 
 
 def iterate_commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -40,7 +40,7 @@ def iterate_commands(group: click.Group, before: str = "") -> Iterator[tuple[str
 
 
 def _prints_result(command: click.Command) -> bool:
-    """Return whether the function of a command, or another of its file that it calls, prints a result."""
+    """Return whether the function of a command, or a function of its file that it calls, prints a result."""
     assert command.callback is not None
     function = inspect.unwrap(command.callback)
     module = inspect.getmodule(function)
@@ -61,23 +61,23 @@ def _prints_result(command: click.Command) -> bool:
 
 
 def test_every_json_is_a_result() -> None:
-    """Each command with --format json prints results through `emit`, or says why not."""
+    """Each command with --format json prints results through `emit`, or `WITHOUT_EMIT` says why not."""
     with_json = {
         name: command
         for name, command in iterate_commands(program)
         for option in command.params
         if option.name == "output_format" and isinstance(option.type, click.Choice) and "json" in option.type.choices
     }
-    by_themselves = {name for name, command in with_json.items() if not _prints_result(command)}
-    assert by_themselves == OTHERS.keys()
+    without_emit = {name for name, command in with_json.items() if not _prints_result(command)}
+    assert without_emit == WITHOUT_EMIT.keys()
     assert len(with_json) > 40
-    printing = {
+    files = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "cli").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr == "print_json"
     }
-    assert printing == PRINTING
+    assert files == FILES_CALLING_PRINT_JSON
 
 
 @pytest.mark.slow_cases

@@ -1,4 +1,4 @@
-"""`import --keep-going`: what is good goes in, what is not stays out whole, and nothing is dropped without a word."""
+"""`import --keep-going` records valid games, leaves out each refused game as a whole, and reports what it left out."""
 
 import json
 from collections.abc import Callable
@@ -31,9 +31,9 @@ def import_files(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], li
 
 
 def test_stray_quote_rejects_both_games(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """A quote that swallows a row rejects both games and never leaves half of one.
+    """A stray quote that joins the last row of a game to the first row of the next rejects both games.
 
-    With a quote from g1 into g2's first row, g2 is not taken without its winner.
+    Otherwise g2 would be recorded without its winner.
     """
     text = (
         HEADER
@@ -49,7 +49,7 @@ def test_stray_quote_rejects_both_games(db: str, tmp_path: Path, ratings: Rating
 
 
 def test_rows_apart_reject_the_whole_game(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """Rows apart reject the whole game, and both blocks are in the rejects file."""
+    """A game whose rows are in two places is rejected as a whole, and both blocks are in the rejects file."""
     (tmp_path / "apart.csv").write_text(
         HEADER + format_rows("g1", "a", "b") + format_rows("g2", "a", "b") + format_rows("g1", "c")
     )
@@ -81,7 +81,9 @@ def test_composed_and_decomposed_ids_match(db: str, tmp_path: Path, ratings: Rat
 def test_file_named_twice_is_read_once(db: str, tmp_path: Path, ratings: Ratings) -> None:
     """A file named twice is read once."""
     (tmp_path / "t.csv").write_text(HEADER + format_rows("g1", "a", "b"))
-    assert import_files(ratings, db, tmp_path / "t.csv", tmp_path / "t.csv") == (["g1"], [])
+    files = (tmp_path / "t.csv", tmp_path / "t.csv")
+    report = json.loads(ratings("import", *files, "--keep-going", "--format", "json", db=db).stdout)
+    assert (report["appended"], report["existing"], report["rejected"]) == (1, 0, [])
 
 
 def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: Ratings) -> None:
@@ -103,7 +105,7 @@ def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: 
 
 
 def test_concurrent_duplicate_is_refused_alone(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """A game recorded by another process between check and append is refused; the rest goes in."""
+    """A game recorded by another process between check and append is refused; the rest is recorded."""
     (tmp_path / "t.csv").write_text(HEADER + format_rows("g1", "a", "b") + format_rows("g2", "a", "b"))
 
     def record_meanwhile() -> None:

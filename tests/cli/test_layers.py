@@ -75,7 +75,7 @@ def list_calls(path: Path) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.slow
 def test_imports_go_down_the_layers() -> None:
-    """Imports go only from cli to projections to ledger, and never to tests or scripts."""
+    """Imports go only from a later to an earlier layer of `LAYERS`, and never to tests, migrations or scripts."""
     violations = [
         f"{format_name(path)} imports {module}"
         for path in FILES
@@ -164,15 +164,15 @@ REPEATED_NAMES = (
 
 
 def test_public_names_are_unique() -> None:
-    """No two files have a public class or function of the same name, apart from families and commands."""
-    places: dict[str, list[str]] = {}
+    """No two files have a public class or function of the same name, apart from `REPEATED_NAMES` and commands."""
+    files_by_name: dict[str, list[str]] = {}
     for path in FILES:
         name = format_name(path)
         for node in tree_of(path).body:
             is_command = name.startswith("cli/") and bool(getattr(node, "decorator_list", []))
             if is_public(node) and not is_command and not name.startswith(REPEATED_NAMES):
-                places.setdefault(node.name, []).append(name)  # type: ignore[attr-defined]
-    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+                files_by_name.setdefault(node.name, []).append(name)  # type: ignore[attr-defined]
+    assert {name: files for name, files in files_by_name.items() if len(files) > 1} == {}
 
 
 def test_sql_runs_only_in_store_modules() -> None:
@@ -282,7 +282,7 @@ LONG_RULE_LINES = {
 
 
 def test_files_stay_short() -> None:
-    """Files of code and tests have under 800 lines, and rule files at most 250 lines for each of their rules."""
+    """Files have under 800 lines, and rule files at most 250 for each of their rules, or as `LONG_RULE_LINES` says."""
     lengths = {
         format_name(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in [*FILES, *ROOT.glob("tests/**/*.py")]
@@ -327,7 +327,7 @@ def test_import_chains_within_a_folder_are_short() -> None:
 
 @pytest.mark.slow
 def test_only_named_files_import_many_modules() -> None:
-    """No other file imports more than 15 files of this program, counting imports within functions."""
+    """Only files of `MANY_IMPORTS` import more than 15 files of this program, counting imports within functions."""
     numbers = {
         format_name(path): len(find_imported_files(path))
         for path in FILES
@@ -341,7 +341,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def is_explained(node: Function, lines: list[str]) -> bool:
-    """Return whether a comment at the start of a function, or above it, gives a reason."""
+    """Return whether there is a comment on the first line of a function, or above the function."""
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     return lines[first - 2].lstrip().startswith("#") or "#" in lines[node.lineno - 1]
 

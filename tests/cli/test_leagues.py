@@ -17,9 +17,9 @@ LATER = ("--at", "2026-02-03T12:00Z")
 
 
 def build_club_game(player: str, at: str, number: int, **members: Any) -> str:
-    """Return a game of a player against a guest as a line of JSON."""
-    seat = {"player": player, "place": 1, **members.pop("seat", {})}
-    participants = [seat, {"player": "guest", "place": 2}]
+    """Return a game that a player won against a guest as a line of JSON; `participant` has members of the player's."""
+    participant = {"player": player, "place": 1, **members.pop("participant", {})}
+    participants = [participant, {"player": "guest", "place": 2}]
     data = {"game_id": f"{player}-{at}-{number}", "game": "gonzaga", "participants": participants, **members}
     return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
 
@@ -30,7 +30,7 @@ def build_five_games(player: str, at: str = "2026-01-05T20:00:00Z") -> list[str]
 
 
 def create_league_ledger(ratings: Ratings, url: str, *joined: str) -> None:
-    """Create a ledger: a to h are active, and these have joined the league L1 of three players a game."""
+    """Create a ledger: a to h are active, and the `joined` are in the league L1, with three players per game."""
     assert ratings("init", db=url).exit_code == 0
     active = [line for player in PLAYERS for line in build_five_games(player)]
     assert ratings("import", "-", db=url, input="\n".join(active)).exit_code == 0
@@ -97,7 +97,10 @@ def build_league_game(game: dict[str, Any], *players: str, **members: Any) -> st
             "has finished 4 of 5 games",
         ),
         (
-            [*build_five_games("x")[:4], build_club_game("x", "2026-01-05T20:00:00Z", 9, seat={"status": "abandoned"})],
+            [
+                *build_five_games("x")[:4],
+                build_club_game("x", "2026-01-05T20:00:00Z", 9, participant={"status": "abandoned"}),
+            ],
             "has finished 4 of 5",
         ),
     ],
@@ -171,7 +174,7 @@ def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.slow
 def test_league_game_of_inactive_player_is_noted(scheduled_url: str, ratings: Ratings) -> None:
-    """`record`, `import` and `import --follow` note league games of players who are not active by then.
+    """`record`, `import` and `import --follow` note league games of players who are not active at that time.
 
     Neither the game itself nor unfinished games nor games older than 90 days count. The game is recorded all the same.
     """
@@ -181,7 +184,7 @@ def test_league_game_of_inactive_player_is_noted(scheduled_url: str, ratings: Ra
 
     player = min(second["seats"])
     finished_games = [build_club_game(player, "2026-04-01T20:00:00Z", number) for number in range(4)]
-    surrendered_game = build_club_game(player, "2026-04-02T20:00:00Z", 1, seat={"status": "surrendered"})
+    surrendered_game = build_club_game(player, "2026-04-02T20:00:00Z", 1, participant={"status": "surrendered"})
     late_game = json.loads(build_league_game(second))
     late_game["occurred_at"] = "2026-05-29T20:00:00Z"
     imported = ratings(
@@ -261,9 +264,10 @@ def test_game_not_as_scheduled_is_refused(
     assert get_refusal(ratings, db, "record", input=wrong)[0] == code
     assert ratings("record", db=db, input=build_league_game(games[0])).exit_code == 0
     changed = json.loads(wrong)["data"] | {"game_id": games[0]["game_id"]}
+    # the case of another id leaves nothing to correct
     if changed != json.loads(build_league_game(games[0]))["data"]:
-        event = {"game_id": games[0]["game_id"], "reason": "a mistake", "game": changed}
-        line = json.dumps({"type": "game.corrected", "occurred_at": "2026-03-02T20:00:00Z", "data": event})
+        data = {"game_id": games[0]["game_id"], "reason": "a mistake", "game": changed}
+        line = json.dumps({"type": "game.corrected", "occurred_at": "2026-03-02T20:00:00Z", "data": data})
         assert f" {code}: " in ratings("import", "-", db=db, input=line).stderr
 
 
@@ -271,13 +275,13 @@ def test_scheduled_game_takes_a_substitute(scheduled_url: str, ratings: Ratings)
     """A scheduled game with a substitute and explicit seats is accepted, and can be voided and reinstated."""
     db, games = scheduled_url, show_league(ratings, scheduled_url)["games"]
     first, *other_players = games[0]["seats"]
-    seats = [
+    participants = [
         {"player": first, "place": 3, "status": "abandoned", "seat": 1},
         {"player": "x", "place": 3, "status": "substitute", "replaces": first, "seat": 1},
         *({"player": player, "place": place, "seat": place + 1} for place, player in enumerate(other_players, 1)),
     ]
 
-    assert ratings("record", db=db, input=build_league_game(games[0], participants=seats)).exit_code == 0
+    assert ratings("record", db=db, input=build_league_game(games[0], participants=participants)).exit_code == 0
     assert ratings("void", games[0]["game_id"], "--reason", "again", db=db).exit_code == 0
     assert ratings("reinstate", games[0]["game_id"], "--reason", "no", db=db).exit_code == 0
     assert show_league(ratings, db)["state"] == "1 of 24 games"
@@ -322,7 +326,7 @@ def test_league_name_of_a_label_is_refused(db: str, ratings: Ratings) -> None:
 
 
 def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
-    """Entrants of a B5 season keep their ids, and `league unmet` lists the entrants that a player has not met.
+    """Entrants of a B5 season keep their league ids, and `league unmet` lists the entrants that a player has not met.
 
     A game played after the season is refused as uncounted.
     """
@@ -355,9 +359,9 @@ def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
 
 
 def test_unmet_includes_players_without_games(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """`league unmet` includes players of the league without games, under the league's name and its ladder's.
+    """`league unmet` includes players of the league without games, whether it is given the league or its ladder.
 
-    Players of such a league have no league ids.
+    Only Babylon 5 has league ids, so the output has no LID.
     """
     db = copy_ledger(create_league_ledger, *PLAYERS)
     schedule = json.loads(ratings("league", "show", "L1", "--format", "json", db=db).stdout)["games"]
@@ -395,12 +399,12 @@ def test_unmet_leaves_out_substitutes(scheduled_url: str, ratings: Ratings) -> N
     not met."""
     game = show_league(ratings, scheduled_url)["games"][0]
     first, *other_players = game["seats"]
-    seats = [
+    participants = [
         {"player": first, "place": 3, "status": "abandoned"},
         {"player": "x", "place": 3, "status": "substitute", "replaces": first},
         *({"player": player, "place": place} for place, player in enumerate(other_players, 1)),
     ]
-    assert ratings("record", db=scheduled_url, input=build_league_game(game, participants=seats)).exit_code == 0
+    assert ratings("record", db=scheduled_url, input=build_league_game(game, participants=participants)).exit_code == 0
     not_in_game = sorted(set(PLAYERS) - set(game["seats"]))
 
     def read_unmet(player: str) -> str:
@@ -525,10 +529,10 @@ def test_scheduled_game_is_recorded_for_its_league(scheduled_url: str, ratings: 
 def test_import_notes_missing_league(scheduled_url: str, ratings: Ratings) -> None:
     """An import notes scheduled games that do not name their league, and gives the command that corrects them."""
     games = show_league(ratings, scheduled_url)["games"][:2]
-    lines = [json.loads(build_league_game(game)) for game in games]
-    for line in lines:
-        del line["data"]["league"]
-    result = ratings("import", "-", db=scheduled_url, input="\n".join(map(json.dumps, lines)))
+    events = [json.loads(build_league_game(game)) for game in games]
+    for event in events:
+        del event["data"]["league"]
+    result = ratings("import", "-", db=scheduled_url, input="\n".join(map(json.dumps, events)))
     name = games[0]["game_id"]
     assert result.exit_code == 0
     assert f"note: {name} is scheduled in league L1 but recorded without a league" in result.stderr

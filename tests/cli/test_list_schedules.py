@@ -1,5 +1,7 @@
 """`publish LADDER --every month` records a schedule, and `publish --due` publishes every month that was missed."""
 
+from datetime import UTC, datetime
+
 import pytest
 from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, get_refusal_code, read_json
 
@@ -8,7 +10,7 @@ from ratings_ledger.cli.commands import publish
 
 
 def make_chess_ledger(ratings: Ratings, url: str) -> None:
-    """Make a ledger with games of two months, with one between them that has none."""
+    """Make a ledger for chess with a game in March 2024, none in April, and one in May."""
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for month, players in ((3, ("anna", "ben")), (5, ("ben", "anna"))):
         game = build_game_data(f"g-{month}", *players, game="chess")
@@ -30,7 +32,7 @@ def list_published_ends(ratings: Ratings, db: str) -> list[str]:
 
 
 def test_missed_months_are_published_once(db: str, ratings: Ratings) -> None:
-    """All months since the first game are published by their ends, oldest first; then nothing is due."""
+    """All months since the first game are published as of their ends, oldest first; then nothing is due."""
     before = read_json(ratings, db, "standings", "elo-chess")["digest"]
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     assert ratings("publish", "--due", "--dry-run", db=db).exit_code == 0
@@ -39,6 +41,8 @@ def test_missed_months_are_published_once(db: str, ratings: Ratings) -> None:
     ends = list_published_ends(ratings, db)
     assert ends[:3] == ["2024-03-31T23:59:59.999999Z", "2024-04-30T23:59:59.999999Z", "2024-05-31T23:59:59.999999Z"]
     assert ends == sorted({*ends})
+    today = datetime.now(UTC)
+    assert len(ends) == 12 * (today.year - 2024) + today.month - 3
     result = ratings("publish", "--due", db=db)
     assert (result.exit_code, result.stdout) == (0, "No list is due.\n")
     assert list_published_ends(ratings, db) == ends
@@ -58,7 +62,10 @@ def test_schedule_is_withdrawn(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
-    """`--as-of` a month or a year publishes its end, which is then no longer due; one that is not over is refused."""
+    """`publish --as-of` reads a month or a year as its end; a month published in this way is no longer due.
+
+    A month or year without a game before its end is refused, and so is one that is not over.
+    """
     for text in ("2024-03", "2023"):
         result = ratings("publish", "elo-chess", "--as-of", text, db=db)
         assert (result.exit_code, "list-empty" in result.stderr) == ((0, False) if text == "2024-03" else (1, True)), (
@@ -79,7 +86,7 @@ def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_list_of_the_latest_month_is_shown(db: str, ratings: Ratings) -> None:
-    """An older month that is published again does not stand for the ladder; its own time shows it."""
+    """An older month that is published again is not shown as the latest list; `--as-of` its end shows it."""
     for text in ("2024-03", "2024-05"):
         assert ratings("publish", "elo-chess", "--as-of", text, db=db).exit_code == 0
     latest = ratings("standings", "elo-chess", "--as-published", db=db)
@@ -102,8 +109,8 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
     assert lists.startswith("1 schedule\n\n")
     assert lists.endswith("\nPublish the due months: ratings publish --due\n")
-    for shown in (lists, status):
-        assert " months, 2024-03 to 2" in shown, shown
+    for stdout in (lists, status):
+        assert " months, 2024-03 to 2" in stdout, stdout
     for command in ("lists", "status"):
         (schedule,) = read_json(ratings, db, command)["schedules"]
         assert (schedule["ladder"], schedule["every"], schedule["due"][0]) == ("elo-chess/all", "month", "2024-03")
@@ -116,7 +123,7 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
-    """Lists of one period, or as they were known or played earlier, say nothing of what is due now."""
+    """`lists` does not show schedules for a period, or at an earlier `--known-at` or `--as-of`."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     for options in (["--period", "2024"], ["--known-at", "3"], ["--as-of", "2024-03-31"]):
         assert "schedule" not in ratings("lists", *options, db=db).stdout, options
@@ -124,10 +131,10 @@ def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
-def test_publishing_by_hand_ends_the_alarm_of_a_night(
+def test_publishing_by_hand_ends_the_alarm_of_a_failed_night(
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a night that failed to publish, `publish --due` leaves a run that went well; a dry run leaves none."""
+    """After a nightly run that failed to publish, `publish --due` leaves a successful run; a dry run leaves none."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     with monkeypatch.context() as patch:
         patch.setattr(publish, "list_due_streams", fail_to_publish)
