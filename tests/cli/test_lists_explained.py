@@ -66,27 +66,27 @@ def test_explained_month_games_form_a_chain(ladder: str, db: str, ratings: Ratin
 
 def test_tie_explanation_names_shared_places(db: str, ratings: Ratings) -> None:
     """The explanation of a game with a tie names the shared places."""
-    seats = read_output(ratings, db, "explain", "mar-7", MARCH)["players"]
+    players = read_output(ratings, db, "explain", "mar-7", MARCH)["players"]
 
-    assert [(row["player"], row["place"], row["before"], row["change"], row["after"]) for row in seats] == [
+    assert [(row["player"], row["place"], row["before"], row["change"], row["after"]) for row in players] == [
         ("anna", 1, "24", "3", "27"),
         ("ben", 1, "24", "3", "27"),
         ("cleo", 3, "12", "1", "13"),
     ]
-    assert seats[0]["terms"][0]["detail"] == "tied: 4 + 2, the points of places 1 and 2 of 3, divided by 2"
+    assert players[0]["terms"][0]["detail"] == "tied: 4 + 2, the points of places 1 and 2 of 3, divided by 2"
 
 
 def test_seat_that_changed_hands_scores_nothing(db: str, ratings: Ratings) -> None:
     """Neither player of a seat that changed hands gets points, and the explanation gives the reason."""
-    seats = read_output(ratings, db, "explain", "feb-1", FEBRUARY)["players"]
+    players = read_output(ratings, db, "explain", "feb-1", FEBRUARY)["players"]
 
-    assert [(row["player"], row["change"]) for row in seats] == [
+    assert [(row["player"], row["change"]) for row in players] == [
         ("anna", "4"),
         ("ben", "2"),
         ("cleo", "0"),
         ("dora", "0"),
     ]
-    assert ["neither player of a seat that changed hands" in row.get("why_not", "") for row in seats] == [
+    assert ["neither player of a seat that changed hands" in row.get("why_not", "") for row in players] == [
         False,
         False,
         True,
@@ -151,7 +151,7 @@ def test_too_few_games_are_explained(db: str, ratings: Ratings) -> None:
 
 
 def test_yearly_score_shows_its_four_months(db: str, ratings: Ratings) -> None:
-    """The explanation of a player on an annual list shows the four months of their score."""
+    """The explanation of a player on an annual list shows the four months of their score, and why they have no rank."""
     explanation = read_output(ratings, db, "explain", "cleo", YEAR)
 
     assert (explanation["rank"], explanation["points"], explanation["games"]) == (1, "304", [])
@@ -234,8 +234,8 @@ def build_chess_game(
 
 @pytest.fixture(scope="module")
 def starred_db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a ledger with a player for each case of stars, who left their last games, and players with uncounted
-    games."""
+    """Return a ledger with a player for each case of `STARS`, whose unfinished games are the last, and a player for
+    each of `STATISTICS_CASES`."""
     folder = tmp_path_factory.mktemp("stars")
     events = [
         build_chess_game(
@@ -265,7 +265,7 @@ def starred_db(tmp_path_factory: pytest.TempPathFactory) -> str:
         {"type": "game.voided", "occurred_at": "2021-01-01T00:00:00Z", "data": {"game_id": f"void {n}", "reason": "x"}}
         for n in range(2)
     ]
-    (folder / "events.jsonl").write_text("".join(json.dumps(fact) + "\n" for fact in events), encoding="utf-8")
+    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
     name = str(folder / "ratings.db")
     assert run_command("init", "--no-rules", db=name) == 0
     assert run_command("import", str(folder / "events.jsonl"), db=name) == 0
@@ -299,8 +299,8 @@ STATISTICS_CASES = {
 
 
 @pytest.mark.parametrize("case", STATISTICS_CASES.values(), ids=STATISTICS_CASES)
-def test_statistics_count_the_last_99_finished_games(case: tuple[Any, ...], starred_db: str, ratings: Ratings) -> None:
-    """Statistics leave out games taken over, aborted or voided, and rate only the last 99 games."""
+def test_statistics_rate_the_last_99_games(case: tuple[Any, ...], starred_db: str, ratings: Ratings) -> None:
+    """Statistics leave out games taken over, aborted or voided; their ratio and stars are of the last 99 games."""
     statistics = read_output(ratings, starred_db, "statistics", case[0])
 
     values = tuple(statistics[name] for name in ("player", "started", "finished", "substituted", "ratio", "stars"))
@@ -323,7 +323,7 @@ def test_statistics_respect_as_of_and_game(starred_db: str, ratings: Ratings) ->
 
 
 def test_gold_sums_closed_lists_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gold in the statistics sums only the lists that are closed at that time."""
+    """The gold in the statistics is only that of lists that are closed, now or at `--as-of`."""
 
     def read_gold(player: str, *options: str) -> dict[str, int]:
         statistics = read_output(ratings, db, "statistics", player, *options)
@@ -336,13 +336,13 @@ def test_gold_sums_closed_lists_only(db: str, ratings: Ratings, monkeypatch: pyt
     assert read_gold("dora") == {}
     assert read_gold("cleo", "--game", "catan") == {january: 2, MARCH: 1}
     assert read_gold("cleo", "--as-of", "2010-03-15") == {january: 2}
-    for moment, closed in (("2010-03-31T21:59:59Z", {january: 2}), ("2010-03-31T22:00:00Z", {january: 2, MARCH: 1})):
+    for moment, gold in (("2010-03-31T21:59:59Z", {january: 2}), ("2010-03-31T22:00:00Z", {january: 2, MARCH: 1})):
         since_1970 = datetime.fromisoformat(moment) - datetime.fromisoformat("1970-01-01T00:00:00Z")
         with monkeypatch.context() as patch:
             patch.setattr(
                 "ratings_ledger.ledger.clock.now", lambda since=since_1970: since // timedelta(microseconds=1)
             )
-            assert read_gold("cleo") == closed
+            assert read_gold("cleo") == gold
 
 
 def test_statistics_without_games_are_refused(db: str, ratings: Ratings) -> None:

@@ -160,7 +160,7 @@ def test_month_standings_state_the_period(
     ],
 )
 def test_past_standings_state_the_period_then(as_of: str, note: str, db: str, ratings: Ratings) -> None:
-    """The standings of a month that is over say whether its period had begun at a past `--as-of`."""
+    """The standings of a month that is over say whether its period had begun or was still running at `--as-of`."""
     lines = ratings("standings", MARCH, "--as-of", as_of, db=db).stdout.splitlines()
     assert [line for line in lines if "period of this list" in line] == [note]
 
@@ -196,8 +196,8 @@ def test_month_json_shows_gold_and_means(db: str, ratings: Ratings) -> None:
 def test_year_json_shows_places_and_sum(db: str, ratings: Ratings) -> None:
     """As JSON, the standings of a year show the places beside their sum.
 
-    Only months 1 and 3 have games: 1 + 3 + 150 + 150 = 304. In the basic game every player is ranked, with any
-    account.
+    Cleo has a place only in January and March: 1 + 3 + 150 + 150 = 304. In the basic game every player is ranked, with
+    any account.
     """
     members = ("rank", "player", "points", "places")
 
@@ -352,7 +352,7 @@ STORED_CHANGES = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor
 
 @pytest.mark.slow
 def test_rebuild_stores_list_values_for_verify(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """A rebuild stores gold, places and means, and `verify` finds any change to them."""
+    """A rebuild stores ranks, means, gold and places, and `verify` finds a change to any of them."""
     store = copy_ledger(create_list_ledger)
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")

@@ -22,7 +22,7 @@ REASON_OPTION = ("--reason", "entered twice")
 
 
 def create_season_ledger(ratings: Ratings, url: str) -> None:
-    """Create a ledger with eight games of Galactic Magnate; g-8 has members that no table column holds."""
+    """Create a ledger with eight games of Galactic Magnate; g-8 also has a group, a city and extra data."""
     create_ledger(ratings, url, "galactic-points-1")
     results = ["anna=ben cleo", "ben cleo", "cleo anna dora", "dora anna", "anna dora", "ben anna", "cleo ben"]
     lines = [
@@ -96,9 +96,9 @@ def test_already_voided_games_are_reported(db: str, ratings: Ratings, tmp_path: 
     assert read_head(ratings, db) == before
 
 
-@pytest.mark.parametrize("content", [b"", b"\n  \n", b"g-2\n\xff\xfe\n"], ids=["nothing", "blank lines", "no UTF-8"])
+@pytest.mark.parametrize("content", [b"", b"\n  \n", b"g-2\n\xff\xfe\n"], ids=["nothing", "blank lines", "not UTF-8"])
 def test_file_without_ids_is_refused(content: bytes, one_db: str, ratings: Ratings) -> None:
-    """A file without readable ids is refused and voids nothing."""
+    """A file that has no ids, or is not UTF-8, is refused and voids nothing."""
     before = read_head(ratings, one_db)
     report = run_command_json(ratings, one_db, "void", "--file", "-", *REASON_OPTION, stdin=content, code=1)
     assert [rejection["code"] for rejection in report["rejected"]] == [
@@ -176,8 +176,8 @@ def test_table_needs_only_ids_and_the_corrected_columns(
     report = run_command_json(ratings, one_db, "correct", "--file", "-", *REASON_OPTION, stdin=table)
     (game,) = read_json(ratings, one_db, "games", "g-8")["rows"]
     assert report["appended"] == 1
-    seats = sorted(game["participants"], key=lambda seat: seat["place"])
-    assert (" ".join(f"{seat['player']} {seat['place']}" for seat in seats), game["city"]) == (result, city)
+    participants = sorted(game["participants"], key=lambda participant: participant["place"])
+    assert (" ".join(f"{p['player']} {p['place']}" for p in participants), game["city"]) == (result, city)
     other_members = ("occurred_at", "game", "group", "extra")
     assert [game[name] for name in other_members] == [before[name] for name in other_members]
 
@@ -194,7 +194,7 @@ def test_table_needs_only_ids_and_the_corrected_columns(
     ],
 )
 def test_table_without_ids_or_corrections_is_refused(table: str, message: str, one_db: str, ratings: Ratings) -> None:
-    """A table without ids, or without a column to correct, is refused with the missing column."""
+    """A table without ids, or without something to correct, is refused with a message that says what is missing."""
     report = run_command_json(ratings, one_db, "correct", "--file", "-", *REASON_OPTION, stdin=table, code=1)
     assert [(rejection["code"], rejection["message"].partition(";")[0]) for rejection in report["rejected"]] == [
         ("missing-column", message)
@@ -202,7 +202,7 @@ def test_table_without_ids_or_corrections_is_refused(table: str, message: str, o
 
 
 def test_renamed_player_matches_by_either_id(db: str, ratings: Ratings) -> None:
-    """A table that names renamed players by either id equals the record."""
+    """A table that names a renamed player by either id equals the record; a correction keeps the recorded id."""
     ratings("player", "rename", "anna", "annika", db=db)
     for name in ("anna", "annika"):
         report = run_command_json(
@@ -268,14 +268,14 @@ USAGE_ERRORS = [
 
 
 @pytest.mark.parametrize("command", USAGE_ERRORS, ids=map(" ".join, USAGE_ERRORS))
-def test_file_excludes_other_options(command: list[str], one_db: str, ratings: Ratings) -> None:
-    """Arguments and options that exclude --file are a usage error."""
+def test_incompatible_options_are_usage_errors(command: list[str], one_db: str, ratings: Ratings) -> None:
+    """Arguments and options that exclude each other are a usage error, and so is `correct` without a game."""
     result = ratings(*command, *REASON_OPTION, db=one_db, input="g-1\n")
     assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_suggested_options_correct_the_table(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """The options that a refusal of a table suggests, or an equal profile, let `correct` accept the table."""
+    """`correct --file` reads a table with the options of `import`, given or in a profile; a refusal suggests --map."""
     table = tmp_path / "fixed.csv"
     table.write_text("Nr.;Datum;Sieger;2.;Halle\ng-2;02.03.2010;cleo;ben/anna;typo\n", encoding="utf-8")
     profile = tmp_path / "club.toml"

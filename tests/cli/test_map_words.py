@@ -1,4 +1,4 @@
-"""`--map` takes the words that people guess, and says which side of the = it did not understand."""
+"""`--map` accepts the words that people guess, and says which side of the = it did not understand."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ TABLE = "Wann,Wer,Gegen wen,Wie\n2024-11-22,anna,ben,3-1\n"
 
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    """Return a table whose columns have names that nobody knows."""
+    """Return a table whose column names the program does not know."""
     file = tmp_path / "club.csv"
     file.write_text(TABLE, encoding="utf-8")
     return str(file)
@@ -28,10 +28,10 @@ def table(tmp_path: Path) -> str:
         ("Datum", "first player", "opponent", "Ergebnis", [3, 1]),
     ],
 )
-def test_words_that_people_guess(
+def test_guessed_words_are_understood(
     date: str, first: str, second: str, result: str, scores: list[int], table: str, one_db: str, ratings: Ratings
 ) -> None:
-    """The words of headers, in any language, and this program's own names say what columns hold."""
+    """`--map` accepts header words, in several languages, and this program's own names of columns."""
     mappings = [f"--map=Wann={date}", f"--map=Wer={first}", f"--map=Gegen wen={second}", f"--map=Wie={result}"]
     outcome = ratings("import", table, "--set", "game=catan", "--zone", "UTC", *mappings, db=one_db)
     assert outcome.exit_code == 0, outcome.stderr
@@ -48,15 +48,15 @@ def test_words_that_people_guess(
         ("Wer", "'Wer' is not NAME=VALUE"),
     ],
 )
-def test_right_side_that_is_nothing(mapping: str, message: str, table: str, one_db: str, ratings: Ratings) -> None:
-    """What is right of the = has to be known; else the known words are listed, and what may have been meant."""
+def test_unknown_right_side_is_refused(mapping: str, message: str, table: str, one_db: str, ratings: Ratings) -> None:
+    """An unknown word right of the = is refused with the known words and the word that was probably meant."""
     result = ratings("import", table, "--map", mapping, db=one_db)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
 
 
-def test_left_side_that_is_nothing(table: str, one_db: str, ratings: Ratings) -> None:
-    """What is left of the = has to be a column of the table; those that it has are listed, with the nearest."""
+def test_unknown_left_side_is_refused(table: str, one_db: str, ratings: Ratings) -> None:
+    """An unknown column left of the = is refused with the table's columns and the one that was probably meant."""
     result = ratings("import", table, "--map", "Wehr=player", "--set", "game=catan", db=one_db)
     assert result.exit_code == 1
     message = "--map: left of the =, 'Wehr' is not a column of the table; did you mean Wer? (columns: 'Wann', 'Wer', "
@@ -64,8 +64,8 @@ def test_left_side_that_is_nothing(table: str, one_db: str, ratings: Ratings) ->
 
 
 @pytest.mark.parametrize("word", ["status", "club", "1st", "place", "team"])
-def test_right_side_that_the_layout_does_not_have(word: str, tmp_path: Path, one_db: str, ratings: Ratings) -> None:
-    """A word that means something, but nothing that this layout keeps, is refused: the column would be lost."""
+def test_right_side_that_the_layout_lacks_is_refused(word: str, tmp_path: Path, one_db: str, ratings: Ratings) -> None:
+    """A known word for which the layout has no column is refused, because the table's column would be lost."""
     (file := tmp_path / "pairs.csv").write_text("Date,White,Black,Result,Note\n2024-11-22,anna,ben,1-0,x\n", "utf-8")
     result = ratings("import", file, "--map", f"Note={word}", "--set", "game=chess", "--layout", "pair", db=one_db)
     assert result.exit_code == 1
@@ -73,8 +73,8 @@ def test_right_side_that_the_layout_does_not_have(word: str, tmp_path: Path, one
     assert "(known: date, time, game, score, winner, loser, player 1 to 6" in result.stderr
 
 
-def test_own_name_that_the_layout_does_not_have(tmp_path: Path, one_db: str, ratings: Ratings) -> None:
-    """A column that is called so itself is not lost either."""
+def test_header_that_the_layout_lacks_is_refused(tmp_path: Path, one_db: str, ratings: Ratings) -> None:
+    """A column is also refused if its own header names something for which the layout has no column."""
     (file := tmp_path / "pairs.csv").write_text("Date,White,Black,Result,Club\n2024-11-22,anna,ben,1-0,x\n", "utf-8")
     result = ratings("import", file, "--set", "game=chess", db=one_db)
     assert result.exit_code == 1

@@ -13,7 +13,7 @@ ALL_KNOWN = ("anna", "ben", "cleo")
 
 
 def create_club(ratings: Ratings, url: str) -> None:
-    """Create a ledger with a rating and monthly lists of Catan, and a game each of the groups basic and rivals-duel."""
+    """Create a ledger with ratings and monthly lists of Catan, and one game of each of two groups."""
     create_ledger(ratings, url, "catan-elo-2009-01", "catan-monthly-2008-03", "club-catan-elo-1")
     games = [
         build_catan_line("c-1", *ALL_KNOWN, at="2024-02-01T12:00:00Z", city="Berlin"),
@@ -125,7 +125,7 @@ READING_COMMANDS = [
 def test_reading_mistyped_ladder_gives_hint(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
     """Reading a mistyped ladder exits with 0, and a note on standard error names the label that was probably meant.
 
-    There are no rows, as for any ladder without games; the note appears in every format.
+    There are no rows, as for any ladder without games; the note also appears with JSON.
     """
     result = ratings(*command, db=db)
     assert (result.exit_code, result.stderr.splitlines()[0]) == (0, HINT)
@@ -149,7 +149,8 @@ def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
 def test_strict_covers_files_and_corrections(db: str, ratings: Ratings) -> None:
     """`import` and `correct` refuse new names with `--strict`, as `record --strict` does.
 
-    This includes JSON events, whose close names are accepted with a note without the option.
+    This includes JSON events, whose close names are accepted with a note without the option. `--strict`
+    cannot be combined with `--follow` or `--restore`.
     """
     before = read_head(ratings, db)
     celo = build_catan_line("c-3", "anna", "ben", "celo", at=AT, group="basic")
