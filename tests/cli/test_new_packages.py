@@ -12,7 +12,7 @@ FILES = ["my_club.py", "my-club.toml", "README.md", "pyproject.toml", "test_my_c
 
 @pytest.mark.slow
 def test_new_package_works_as_it_is(ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is installed, its test passes, its ruleset can be published, and its ladder explains itself."""
+    """The package can be installed, its tests pass, its ruleset can be published, and its ladder explains itself."""
     monkeypatch.chdir(tmp_path)
     db = str(tmp_path / "club.db")
     assert ratings("init", "--no-rules", "--zone", "Asia/Tokyo", db=db).exit_code == 0
@@ -52,7 +52,7 @@ def test_new_package_works_as_it_is(ratings: Ratings, tmp_path: Path, monkeypatc
 
 
 def test_nothing_is_overwritten(ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder or file of the name is left alone, whatever is in it."""
+    """An existing file or folder of that name is left alone, even an empty folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-club").mkdir()
     (tmp_path / "file").write_text("mine", encoding="utf-8")
@@ -74,10 +74,10 @@ def test_nothing_is_overwritten(ratings: Ratings, tmp_path: Path, monkeypatch: p
         (["--package", "mine", "--rule", "italia/1"], "--package writes a new rule, and --rule names an existing one"),
     ],
 )
-def test_name_that_cannot_be_is_refused(
+def test_impossible_or_used_name_is_refused(
     arguments: list[str], message: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that no module or rule can have is refused, and nothing is written."""
+    """A name that no module can have or that is in use is refused, as is --rule with --package; nothing is written."""
     monkeypatch.chdir(tmp_path)
     refused = ratings("rules", "new", *arguments)
     assert refused.exit_code == 2

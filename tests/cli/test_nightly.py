@@ -43,11 +43,11 @@ def db(ledger_url: str, ratings: Ratings) -> str:
 
 
 def parse_parts(result: Any) -> dict[str, str]:
-    """Return the text of each part in the printed line."""
+    """Return the text of each part in the printed line, by the part and its outcome, such as `rebuild done`."""
     match = LINE.fullmatch(result.stdout)
     assert match is not None, result
-    outcomes, texts = re.findall(PART, match.group(2)), re.split(PART, match.group(2))
-    return dict(zip((f"{name} {ended}" for name, ended in outcomes), texts[3::3], strict=True))
+    parts, texts = re.findall(PART, match.group(2)), re.split(PART, match.group(2))
+    return dict(zip((f"{name} {outcome}" for name, outcome in parts), texts[3::3], strict=True))
 
 
 def read_run_results(ratings: Ratings, db: str) -> dict[str, str]:
@@ -222,7 +222,7 @@ def block_for_a_second(blocked: Callable[[], AbstractContextManager[Any]]) -> It
 
 @pytest.fixture
 def impatient_url(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the ledger with short lock timeouts and an empty state folder."""
+    """Return the ledger's URL with a short lock timeout, and provide an empty state folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     set_thresholds(monkeypatch, retry_seconds=0.2)
     url = make_url(f"sqlite:///{db}" if "://" not in db else db)
@@ -237,7 +237,7 @@ def list_state_files(tmp_path: Path) -> list[str]:
 def test_night_without_ledger_leaves_failed_runs(impatient_url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A nightly run that cannot reach its ledger reports it in one line and leaves failed runs in the state folder.
 
-    The next run that reaches the ledger stores them there.
+    The next run that reaches the ledger stores the failed runs in it.
     """
     with make_unreachable(impatient_url):
         for _ in range(2):
@@ -302,8 +302,8 @@ def test_locked_rebuild_is_retried(impatient_url: str, ratings: Ratings, tmp_pat
 
 
 @pytest.mark.slow_cases
-def test_unusable_engine_does_not_prevent_the_backup(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """If the workers cannot be reached, rebuild and verify fail, and the backup is made."""
+def test_unknown_engine_does_not_prevent_the_backup(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """If --on names an unknown engine, rebuild and verify fail, and the backup is made."""
     assert ratings("rebuild", db=db).exit_code == 0
     result = ratings("nightly", "--backup", tmp_path / "backups", "--on", "carts:4", db=db)
     assert list(parse_parts(result)) == ["rebuild FAILED", "verify FAILED", "backup done"]
@@ -337,7 +337,7 @@ def documented_roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
 def test_missing_rights_are_named_before_the_rebuild(
     documented_roles: Roles, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For each documented role, a nightly run names the missing rights before the rebuild starts."""
+    """A nightly run as the reader or the writer names the missing rights before the rebuild; the rebuilder has them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     result = ratings("nightly", "--backup", tmp_path / "backups", db=documented_roles.rebuilder)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -356,10 +356,10 @@ def test_missing_rights_are_named_before_the_rebuild(
 def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database file that may not be written is named, and verify runs."""
     if not db.startswith("sqlite"):
-        pytest.skip("a file")
+        pytest.skip("only SQLite has a file")
     path = str(make_url(db).database)
     # the tests may run as root, which may write every file
-    monkeypatch.setattr("ratings_ledger.ledger.store.sqlite.os.access", lambda place, mode: str(place) != path)
+    monkeypatch.setattr("ratings_ledger.ledger.store.sqlite.os.access", lambda file, mode: str(file) != path)
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(parse_parts(result))) == (3, ["rebuild FAILED", "verify done"])
     assert f"this account may not write to {path}" in result.stderr

@@ -1,4 +1,4 @@
-"""A ladder need not be named where there is only one; of several, the command lists them."""
+"""A command needs no ladder if there is only one; if there are several, it lists them."""
 
 import json
 from collections.abc import Callable
@@ -36,34 +36,36 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_the_only_ladder_is_meant(command: list[str], copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """Given one ladder, a question without a ladder is answered as the one that names it."""
+def test_only_ladder_need_not_be_named(command: list[str], copy_ledger: Callable[..., str], ratings: Ratings) -> None:
+    """In a ledger with one ladder, a command gives the same answer without the ladder as with it."""
     db = copy_ledger(make_one_ladder)
     (row,) = read_json(ratings, db, "ladders")["rows"]
 
     assert read_json(ratings, db, *command) == read_json(ratings, db, *command, row["ladder"])
 
 
-OF_ALL, OF_BEN = ("standings", "books"), ("history", "explain a player", "explain a change")
+ABOUT_ALL_PLAYERS, ABOUT_BEN = ("standings", "books"), ("history", "explain a player", "explain a change")
 
 
-@pytest.mark.parametrize("question", [*OF_ALL, *OF_BEN])
-def test_several_ladders_are_listed(question: str, copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """Given two ladders, a question without a ladder is wrong usage, which lists both, the longer one first."""
-    result = ratings(*COMMANDS[question], "--format", "json", db=copy_ledger(make_two_ladders))
+@pytest.mark.parametrize("command", [*ABOUT_ALL_PLAYERS, *ABOUT_BEN])
+def test_several_ladders_are_listed(command: str, copy_ledger: Callable[..., str], ratings: Ratings) -> None:
+    """With two ladders, a command without a ladder is a usage error that lists both, the one with more games first."""
+    result = ratings(*COMMANDS[command], "--format", "json", db=copy_ledger(make_two_ladders))
 
     assert (result.exit_code, result.stdout) == (2, "")
-    those = " that 'ben' is on" if question in OF_BEN else ""
+    qualifier = " that 'ben' is on" if command in ABOUT_BEN else ""
     assert json.loads(result.stderr.splitlines()[-1]) == {
         "reason": "usage",
         "exit_code": 2,
-        "message": f"name one of the 2 ladders{those}:\n  catan-elo/cities (3 games)\n  catan-elo/basic (2 games)",
+        "message": f"name one of the 2 ladders{qualifier}:\n  catan-elo/cities (3 games)\n  catan-elo/basic (2 games)",
     }
 
 
 @pytest.mark.parametrize("query", [("history", "cleo"), ("explain", "cleo"), ("explain", "g-2"), ("explain", "g-5")])
-def test_own_ladder_is_meant(query: tuple[str, ...], copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """Given two ladders, of which a player or game is on one, that is meant."""
+def test_only_ladder_of_a_player_or_game_need_not_be_named(
+    query: tuple[str, ...], copy_ledger: Callable[..., str], ratings: Ratings
+) -> None:
+    """If a player or a game is on only one of two ladders, a command about it uses that ladder."""
     db = copy_ledger(make_two_ladders)
     ladder = "catan-elo/cities" if "g-5" in query else "catan-elo/basic"
     assert read_json(ratings, db, *query) == read_json(ratings, db, *query, ladder)
@@ -74,16 +76,16 @@ def make_elo_ladders(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     for game in ("catan", "chess"):
         assert ratings("rules", "publish", "--shipped", "elo", "--game", game, db=url).exit_code == 0
-    tables = [("catan", "anna", "ben"), ("catan", "anna", "ben", "cleo"), ("catan", "ben", "anna"), ("chess", "x", "y")]
-    for number, (game, *players) in enumerate(tables, 1):
+    games = [("catan", "anna", "ben"), ("catan", "anna", "ben", "cleo"), ("catan", "ben", "anna"), ("chess", "x", "y")]
+    for number, (game, *players) in enumerate(games, 1):
         at = f"2024-03-0{number}T12:00:00Z"
         append_lines(
             ratings, url, build_event_line("game.recorded", at, **build_game_data(f"g-{number}", *players, game=game))
         )
 
 
-def test_ladders_alike_are_one(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """A game that did the same on the ladder of its size is explained on that of all sizes; else both are listed."""
+def test_ladders_with_equal_results_count_as_one(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
+    """A game with the same effect on both its ladders is explained on that of all sizes; otherwise both are listed."""
     db = copy_ledger_file(make_elo_ladders)
 
     result = ratings("explain", "g-1", db=db)
@@ -98,7 +100,7 @@ def test_ladders_alike_are_one(copy_ledger_file: Callable[..., str], ratings: Ra
 def test_ladders_of_a_player_have_the_games_of_that_player(
     copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
-    """The ladders of a player are listed with the player's own games, the latest first, at most six."""
+    """At most six ladders of a player are listed, with the player's own games, the ladder of the latest game first."""
     db = copy_ledger_file(make_elo_ladders)
     games = [build_game_data(f"x-{n}", "cleo", "x", game="chess") for n in range(2)]
     append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
@@ -114,7 +116,7 @@ def test_ladders_of_a_player_have_the_games_of_that_player(
 
 
 def test_void_game_and_strangers_without_a_ladder(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """A voided game says why it counts for nothing, a player without games is on no ladder, a typo is a typo."""
+    """Without a ladder, a voided game is explained, a player without games is on no ladder, and a typo gets a hint."""
     db = copy_ledger_file(make_elo_ladders)
     assert ratings("void", "g-4", "--reason", "was a joke", db=db).exit_code == 0
 
@@ -126,7 +128,7 @@ def test_void_game_and_strangers_without_a_ladder(copy_ledger_file: Callable[...
 
 
 def test_only_ladder_of_a_moment(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """The only ladder that there was then is meant, though there are two today."""
+    """With --as-of, the only ladder of that time is used, although there are two today."""
     db = copy_ledger_file(make_two_ladders)
 
     then = read_json(ratings, db, "standings", "--as-of", "2024-03-02")
@@ -134,7 +136,7 @@ def test_only_ladder_of_a_moment(copy_ledger_file: Callable[..., str], ratings: 
 
 
 def test_no_ladder_says_so(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """A ledger without games says where results go in, and a ladder without a player asks for one."""
+    """An empty ledger and an early --as-of have messages of their own; `history` of a ladder asks for a player."""
     none = ratings("standings", db=copy_ledger_file(make_empty_ledger, name="empty.db"))
     assert (none.exit_code, "no ladder has a game yet; to import results" in none.stderr) == (2, True)
     db = copy_ledger_file(make_one_ladder)
@@ -153,6 +155,7 @@ def test_unusable_ladder_is_not_called_empty(
     for command in (("standings",), ("history", "anna"), ("explain", "g-1")):
         result = ratings(*command, db=db)
         assert (result.exit_code, "no usable ladder has a game; catan-elo@" in result.stderr) == (2, True), result
+        assert "to import results" not in result.stderr
         early = ratings(*command, "--as-of", "2024-03-02", db=db).stderr
         assert "no usable ladder has a game played up to 2024-03-02; catan-elo@" in early
     reason, summary = ratings("ladders", db=db).stderr.splitlines()
@@ -161,18 +164,17 @@ def test_unusable_ladder_is_not_called_empty(
     assert summary.startswith("No usable ladder has a game played up to 2024-03-02")
 
 
-def test_player_of_unscored_games_is_told_what_scores_them(
-    copy_ledger_file: Callable[..., str], ratings: Ratings
-) -> None:
-    """If no ruleset scores the game that a player played, the message has the command that publishes one."""
+def test_unscored_games_get_the_command_that_rates_them(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
+    """If no ruleset scores the recorded games, the message has the command that publishes one."""
     db = copy_ledger_file(make_empty_ledger, name="unscored.db")
     append_lines(ratings, db, build_event_line("game.recorded", **build_game_data("g-1", "anna", "ben", game="chess")))
     for command in (("standings",), ("history", "anna"), ("explain", "g-1")):
-        assert "no ruleset scores games of chess; to rate them: " in ratings(*command, db=db).stderr
+        message = "no ruleset scores games of chess; to rate them: ratings rules publish --shipped elo --game chess"
+        assert message in " ".join(ratings(*command, db=db).stderr.split())
 
 
 def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """Of many ladders the 20 longest are listed, and how many there are besides."""
+    """Of many ladders, the 20 with the most games are listed, and the others are counted."""
     db = copy_ledger_file(make_one_ladder)
     games = [build_game_data(f"x-{n}", "anna", "ben", game="catan", group=f"l-{n}") for n in range(24)]
     append_lines(ratings, db, *(build_event_line("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
@@ -181,8 +183,8 @@ def test_many_ladders_are_not_all_listed(copy_ledger_file: Callable[..., str], r
     assert (lines[-1], len([line for line in lines if " game" in line])) == ("  and 5 more; see: ratings ladders", 20)
 
 
-def test_a_file_of_typos_is_answered_soon(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """Of a file of unknown games the first 20 are told which was meant: looking for it takes a while."""
+def test_only_the_first_typos_of_a_file_get_suggestions(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
+    """Only the first 20 unknown games of a file get a suggestion, because the search for one takes a while."""
     db = copy_ledger_file(make_one_ladder)
     names = "".join(f"g-1{n:02d}\n" for n in range(40))
     report = json.loads(ratings("void", "--file", "-", "--reason", "x", "--format", "json", db=db, input=names).stdout)

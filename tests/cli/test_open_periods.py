@@ -156,9 +156,9 @@ def test_text_names_the_command_that_closes_periods(ratings: Ratings, db: str) -
         and line.endswith(f"ratings standings {LADDER} --close-now --as-of 2025-11-10 --rules glicko-month@1")
         for line in dated_lines
     )
-    note = ratings("standings", "--as-of", "2025-09-10", db=db)
-    assert "1 game in open rating periods" in note.stdout
-    assert note.stderr.splitlines()[-1] == f"No player is on {LADDER} before its first rating period closes."
+    result = ratings("standings", "--as-of", "2025-09-10", db=db)
+    assert "1 game in open rating periods" in result.stdout
+    assert result.stderr.splitlines()[-1] == f"No player is on {LADDER} before its first rating period closes."
 
 
 @pytest.mark.ledger(make=create_monthly_ledger, store="sqlite")
@@ -271,8 +271,8 @@ def assert_publish_refused(ratings: Ratings, db: str, options: tuple[str, ...], 
 
 @pytest.mark.ledger(make=create_monthly_ledger, store="sqlite")
 def test_monthly_list_waits_for_its_last_week(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A monthly list of a weekly rated game is refused until its last week is over; then `publish --due` includes
-    it."""
+    """A monthly list of games that are rated by week is refused until its last week is over; then it can be published,
+    also by `publish --due`."""
     publish_rules(ratings, db, WEEKLY)
     record_game(ratings, db, "w-1", "09-30", "anna", "ben")
     set_clock(monkeypatch, "2025-10-02T12:00:00Z")

@@ -1,5 +1,5 @@
-"""Rows about a game say whom a player met and with which score, however the game came to stand: in `history`, in
-`explain PLAYER`, in `games`, and on the pages."""
+"""Opponents and scores are shown in `history`, `explain PLAYER`, `games` and on the pages, also after voids,
+corrections and renames."""
 
 import re
 from collections.abc import Callable
@@ -22,8 +22,8 @@ g-2,2024-01-02T20:00Z,catan,anna,2,6
 g-3,2024-01-03T20:00Z,catan,anna,1,
 g-3,2024-01-03T20:00Z,catan,cleo,2,
 """
-# the lines of anna's games: the place, her score, and whom she met with what
-MET = {
+# anna's games: her place, her score, and her opponents with their scores
+ANNAS_GAMES = {
     "g-1": ("1", "10", "benno (8), cleo (7)"),
     "g-2": ("2", "6", "benno (10)"),
     "g-3": ("1", "", "cleo"),
@@ -38,21 +38,21 @@ pytestmark = pytest.mark.ledger(make=make_empty_ledger)
 def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
     """Return a ledger where g-2 was voided and reinstated, g-4 was corrected, and ben was renamed to benno."""
     (tmp_path / "games.csv").write_text(GAMES)
-    four = ("--game", "catan", "--game-id", "g-4", "--at", "2024-01-04T20:00Z")
+    game_options = ("--game", "catan", "--game-id", "g-4", "--at", "2024-01-04T20:00Z")
     for command in (
         ("init", "--for", "catan"),
         ("import", str(tmp_path / "games.csv")),
         ("void", "g-2", "--reason", "unsure"),
         ("reinstate", "g-2", "--reason", "sure"),
-        ("record", "-q", *four, "anna", "cleo"),
+        ("record", "-q", *game_options, "anna", "cleo"),
         ("player", "rename", "ben", "benno"),
     ):
         result = ratings(*command, db=db)
         assert result.exit_code == 0, (command, result.stderr)
-    right = '{"game_id": "g-4", "game": "catan", "participants": [' + (
+    correction = '{"game_id": "g-4", "game": "catan", "participants": [' + (
         '{"player": "cleo", "place": 1, "score": 9}, {"player": "anna", "place": 2, "score": 8}]}'
     )
-    result = ratings("correct", "g-4", "--reason", "from the sheet", db=db, input=right)
+    result = ratings("correct", "g-4", "--reason", "from the sheet", db=db, input=correction)
     assert result.exit_code == 0, result.stderr
     return db
 
@@ -61,14 +61,14 @@ def club(db: str, ratings: Ratings, tmp_path: Path) -> str:
 def test_history_names_opponents_and_scores(club: str, ratings: Ratings) -> None:
     """Each line of a history has the player's own score and the opponents by place with theirs."""
     lines = ratings("history", "anna", "elo-catan/all", db=club).stdout.splitlines()
-    for line, (place, score, against) in zip(lines[3:], MET.values(), strict=True):
+    for line, (place, score, against) in zip(lines[3:], ANNAS_GAMES.values(), strict=True):
         assert f"  {place} ({score})  " in line if score else f"  {place}  " in line
         assert line.endswith("  " + against)
 
 
 @pytest.mark.slow_cases
 def test_opponents_who_do_not_fit_are_counted(db: str, ratings: Ratings) -> None:
-    """What does not fit into 80 columns is counted."""
+    """Opponents who do not fit into 80 columns are counted."""
     players = [f"player-{number:02}" for number in range(9)]
     assert ratings("init", "--for", "catan", db=db).exit_code == 0
     game = ("--game", "catan", "--game-id", "g", "--at", "2024-01-01T20:00Z")
@@ -80,16 +80,16 @@ def test_opponents_who_do_not_fit_are_counted(db: str, ratings: Ratings) -> None
 
 @pytest.mark.slow_cases
 def test_explanation_of_a_player_names_opponents(club: str, ratings: Ratings) -> None:
-    """What made a player's points says of each game whom they met."""
+    """The explanation of a player's points names the opponents of each game."""
     stdout = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
-    for game_id, (_, score, against) in MET.items():
+    for game_id, (_, score, against) in ANNAS_GAMES.items():
         line = next(line for line in stdout.splitlines() if line.startswith(game_id))
         assert line.endswith((f", scored {score}" if score else "") + f", against {against}")
 
 
 @pytest.mark.slow_cases
 def test_explanation_names_the_opponents_of_a_voided_game(club: str, ratings: Ratings) -> None:
-    """A game that does not count since it is voided is told with its opponents, too."""
+    """The explanation of a player's points also names the opponents of a voided game."""
     assert ratings("void", "g-1", "--reason", "a friendly", db=club).exit_code == 0
     stdout = ratings("explain", "--player", "anna", "elo-catan/all", db=club).stdout
     line = next(line for line in stdout.splitlines() if line.startswith("g-1"))
@@ -98,7 +98,7 @@ def test_explanation_names_the_opponents_of_a_voided_game(club: str, ratings: Ra
 
 @pytest.mark.slow_cases
 def test_games_show_scores(club: str, ratings: Ratings) -> None:
-    """The results of a player's games have the scores that are recorded; as CSV they are as they were."""
+    """The results in `games` have the recorded scores; as CSV they have only places."""
     stdout = ratings("games", "--player", "anna", db=club).stdout
     results = [line.rpartition("  ")[2] for line in stdout.splitlines()[1:]]
     assert results == [
@@ -144,7 +144,7 @@ def test_partners_are_no_opponents(doubles: str, ratings: Ratings, monkeypatch: 
 
 @pytest.mark.slow
 def test_pages_name_partners(doubles: str, tmp_path: Path) -> None:
-    """A player's page says with and against whom."""
+    """A player's page names the partners and the opponents of a game."""
     write_pages(doubles, tmp_path / "site")
     page = (tmp_path / "site/players/anna/weng-lin-tennis/all.html").read_text()
     texts = [unescape(re.sub("<[^>]*>", "", row)) for row in re.findall("<small>(place .*?)</small>", page)]
@@ -153,13 +153,13 @@ def test_pages_name_partners(doubles: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pages_name_opponents_and_scores(club: str, tmp_path: Path) -> None:
-    """A player's page says of each game whom they met, and a game's page what everybody scored."""
+    """A player's page names the opponents of each game, and a game's page has the score of each player."""
     write_pages(club, tmp_path / "site")
     page = (tmp_path / "site/players/anna/elo-catan/all.html").read_text()
     texts = [" ".join(re.sub("<[^>]*>", "", row).split()) for row in re.findall("<small>(place .*?)</small>", page)]
     assert texts == [
         f"place {place}" + (f", scored {score}" if score else "") + f" against {against}"
-        for place, score, against in MET.values()
+        for place, score, against in ANNAS_GAMES.values()
     ]
     game = (tmp_path / "site/games/g-4.html").read_text()
     assert [re.sub("<[^>]*>", "", head) for head in re.findall("<h3>(.*?)</h3>", game)][:2] == [

@@ -30,7 +30,7 @@ NAMES = [
 
 
 def make_ledger(ratings: Callable[..., Any], url: str) -> None:
-    """Make a ledger with a game of everybody of NAMES, and a game whose id looks like a formula."""
+    """Make a ledger with a game of all `NAMES` whose id looks like a formula, and a game whose id looks like markup."""
     participants = [{"player": player, "place": place} for place, player in enumerate(NAMES, 1)]
     events = [
         {
@@ -107,10 +107,12 @@ def test_table_standings_show_every_name(db: str, ratings: Callable[..., Any]) -
     "command",
     [["games"], ["log"], ["ladders"], ["standings", ALL], ["history", "[red]x", ALL], ["explain", "=1+1", ALL]],
 )
-@pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_markup_in_names_stays_text(command: list[str], form: str, db: str, ratings: Callable[..., Any]) -> None:
-    """Markup in names is printed as plain text by every command in every format."""
-    result = ratings(*command, "--format", form, db=db)
+@pytest.mark.parametrize("output_format", ["table", "json", "csv"])
+def test_markup_in_names_stays_text(
+    command: list[str], output_format: str, db: str, ratings: Callable[..., Any]
+) -> None:
+    """Commands print markup in names as plain text in every format."""
+    result = ratings(*command, "--format", output_format, db=db)
 
     assert (result.exit_code, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout
@@ -138,8 +140,8 @@ def read_terminal(*arguments: str, columns: int) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 40])
-def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) -> None:
-    """At a terminal a note has no word on two lines, unless that is longer than a line; piped it is one line."""
+def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """At a terminal, a note is broken only between words; elsewhere it is one line."""
     table = tmp_path / "games.csv"
     table.write_text(
         "game_id,occurred_at,game,1st,2nd\n"
@@ -149,13 +151,14 @@ def test_notes_are_wrapped_between_words(columns: int, db: str, tmp_path: Path) 
     lines = run_on_terminal("--db", db, "import", str(table), "--new-game", "--dry-run", columns=columns, piped=True)[
         1
     ].splitlines()
-    first = next(at for at, line in enumerate(lines) if "note: 16 new" in line)
-    noted = [lines[first][lines[first].index("note: 16") :], *takewhile(re.compile("  [py]").match, lines[first + 1 :])]
-    assert " ".join("".join(f"{line}\n" for line in noted).split()) == (
-        f"note: 16 new players: player0, {'y' * 50}, " + ", ".join(f"player{n}" for n in range(1, 15))
-    )
-    assert max(len(line) for line in noted if "yyy" not in line) <= columns
-    assert len(noted) > 2
+    first = next(index for index, line in enumerate(lines) if "note: 16 new" in line)
+    following_lines = takewhile(re.compile("  [py]").match, lines[first + 1 :])
+    note_lines = [lines[first][lines[first].index("note: 16") :], *following_lines]
+    note = f"note: 16 new players: player0, {'y' * 50}, " + ", ".join(f"player{n}" for n in range(1, 15))
+    assert " ".join("".join(f"{line}\n" for line in note_lines).split()) == note
+    assert max(len(line) for line in note_lines if "yyy" not in line) <= columns
+    assert len(note_lines) > 2
+    assert note in ratings("import", table, "--new-game", "--dry-run", db=db).stderr.splitlines()
 
 
 @pytest.mark.slow
@@ -182,8 +185,8 @@ def test_narrow_terminal_folds_long_names(db: str) -> None:
 @pytest.mark.slow
 @pytest.mark.ledger(make=make_empty_ledger)
 def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> None:
-    """At 80 columns, a history with deviations and published points leaves out what each line before it has, breaks
-    the names of columns, and folds opponents between words; days, ids and numbers stay whole.
+    """At 80 columns, a history with deviations and published points leaves out the column `before`, breaks the names
+    of columns, and folds opponents between words; days, ids and numbers stay whole.
     """
     game = ("record", "-q", "--game", "chess")
     for command in (
@@ -222,7 +225,7 @@ HELPS = [
 
 @pytest.mark.parametrize("command", HELPS, ids=" ".join)
 def test_help_fits_80_columns(command: list[str], ratings: Callable[..., Any]) -> None:
-    """The help of every command fits into 80 columns."""
+    """The help of the program, of groups and of commands fits into 80 columns."""
     result = ratings(*command)
 
     assert (result.exit_code, result.stderr) == (0, "")

@@ -62,10 +62,10 @@ def create_two_games(ratings: Ratings, url: str, kind: str) -> None:
     results = [{"place": 1}, {"place": 2}] if kind == "placing" else [{"side": "a"}, {"side": "b"}]
     games = []
     for number, names in enumerate((("anna", "ben"), ("ben", "anna"))):
-        seats = [
+        participants = [
             {"player": name, "seat": 1 + (name == "ben"), **result} for name, result in zip(names, results, strict=True)
         ]
-        data = {"game_id": f"d-{number}", "game": "duel", "kind": kind, "participants": seats}
+        data = {"game_id": f"d-{number}", "game": "duel", "kind": kind, "participants": participants}
         games.append(
             json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number + 1}T20:00:00Z", "data": data})
         )
@@ -221,15 +221,14 @@ def test_failing_rule_is_excluded_from_no_points_change(
 
     assert ratings("whatif", "own", "--set", "params.start=5", db=published_db).exit_code == 0
     offer_as_own(monkeypatch, OWN._replace(score=fail))
-    for setting in (("params.start=5",), ("params.start=5,6",)):
-        result = ratings("whatif", "own", "--set", *setting, db=published_db)
+    for setting, is_one_variant in (("params.start=5", True), ("params.start=5,6", False)):
+        result = ratings("whatif", "own", "--set", setting, db=published_db)
         assert (result.exit_code, "No points change.\n" in result.stdout) == (1, False)
         assert "own cannot be replayed: the rule failed at position" in result.stderr
-        assert result.stdout.endswith("No points change on the ladders that can be replayed.\n") == (
-            setting[0][-1:] == "5"
-        )
-        prediction = json.loads(ratings("whatif", "own", "--set", *setting, "--format", "json", db=published_db).stdout)
-        assert [variant["ladders"] for variant in prediction["variants"]] == [[]] * len(prediction["variants"])
+        says_no_change = result.stdout.endswith("No points change on the ladders that can be replayed.\n")
+        assert says_no_change == is_one_variant
+        output = json.loads(ratings("whatif", "own", "--set", setting, "--format", "json", db=published_db).stdout)
+        assert [variant["ladders"] for variant in output["variants"]] == [[]] * len(output["variants"])
     for command in (("void", "d-0"), ("player", "rename", "anna", "zoe")):
         result = ratings(*command, "--reason", "a slip", "--dry-run", db=published_db)
         assert result.stdout.endswith("\nNo points change on the ladders that can be replayed.\n")
@@ -283,15 +282,15 @@ UNUSUAL_ERRORS = {
 }
 
 
-@pytest.mark.parametrize("what", UNUSUAL_ERRORS)
+@pytest.mark.parametrize("case", UNUSUAL_ERRORS)
 @pytest.mark.parametrize(
     "command", mark_long_values(SHORT_COMMANDS, [*SHORT_COMMANDS, ("export", "standings"), ("books", "own")])
 )
 def test_unusual_rule_error_takes_one_line(
-    what: str, command: tuple[str, ...], ratings: Ratings, published_db: str
+    case: str, command: tuple[str, ...], ratings: Ratings, published_db: str
 ) -> None:
     """An unusual error of a rule takes one line and is not called a bug; `rebuild` adds a line with advice."""
-    score, message = UNUSUAL_ERRORS[what]
+    score, message = UNUSUAL_ERRORS[case]
     with pytest.MonkeyPatch.context() as patch:
         offer_as_own(patch, OWN._replace(score=score))
         result = ratings(*command, db=published_db)
