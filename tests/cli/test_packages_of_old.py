@@ -1,7 +1,7 @@
-"""A rule package that was built before: its wheel is installed as it was, and its ladders are as ever.
+"""A rule package built for an earlier version of this program still works: its wheel is installed unchanged.
 
-What such packages stand on is `projections.contract` and the entry point `ratings_ledger.rules`. The wheel is that of
-docs/adding-a-rule.md, built by an earlier version of this program.
+Such packages depend on `projections.contract` and on the entry point `ratings_ledger.rules`. The wheel is that of
+docs/adding-a-rule.md.
 """
 
 import json
@@ -20,7 +20,7 @@ GAME = ("record", "--game", "petanque", "--game-id", "p-1", "--at", "2025-05-01T
 
 
 def test_package_built_before_still_scores(tmp_path: Path) -> None:
-    """A wheel built by an earlier version is found by its entry point, and scores and explains its games."""
+    """The rule in a wheel for an earlier version is found by its entry point, and scores and explains games."""
     installed, ruleset = tmp_path / "installed", tmp_path / "petanque.toml"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", installed, WHEEL]
     subprocess.run(pip, check=True)

@@ -73,15 +73,15 @@ def test_adjustment_adds_to_points_at_its_time(
     ladder: str, player: str, amount: str, changes: tuple[str | None, str | None, str | None], db: str, ratings: Ratings
 ) -> None:
     """An adjustment adds to the player's points at that time and is shown with its reason."""
-    done = run_correction(ratings, db, "adjust", ladder, player, amount, *REASON_ARGUMENTS)
+    report = run_correction(ratings, db, "adjust", ladder, player, amount, *REASON_ARGUMENTS)
 
-    assert done["changes"] == {(ladder, player): changes}
+    assert report["changes"] == {(ladder, player): changes}
     last = read_history(ratings, db, player, ladder)[-1]
     assert (last["game_id"], last["reason"], last["event_id"], last["position"]) == (
         None,
         "as agreed",
-        done["event_id"],
-        done["position"],
+        report["event_id"],
+        report["position"],
     )
     books = read_json(ratings, db, "books", ladder)
     assert (books["sum"], books["accounts"][-1]["amount"] != "0") == ("0", True)
@@ -89,7 +89,7 @@ def test_adjustment_adds_to_points_at_its_time(
 
 def test_early_adjustment_reports_all_changes(db: str, ratings: Ratings) -> None:
     """An adjustment dated before games reports every player whose points it changes."""
-    done = run_correction(
+    report = run_correction(
         ratings,
         db,
         "adjust",
@@ -103,7 +103,7 @@ def test_early_adjustment_reports_all_changes(db: str, ratings: Ratings) -> None
         "Europe/Berlin",
     )
 
-    assert done["changes"] == {(GALACTIC, "anna"): ("1160", "16", "1176"), (GALACTIC, "ben"): ("840", "84", "924")}
+    assert report["changes"] == {(GALACTIC, "anna"): ("1160", "16", "1176"), (GALACTIC, "ben"): ("840", "84", "924")}
 
 
 @pytest.mark.slow
@@ -143,9 +143,9 @@ def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
 def test_renamed_player_found_under_both_ids(db: str, ratings: Ratings) -> None:
     """A renamed player keeps all their games, which are found under both ids."""
     rows = read_history(ratings, db, "anna")
-    done = run_correction(ratings, db, "player", "rename", "anna", "Änne", "--reason", "married")
+    report = run_correction(ratings, db, "player", "rename", "anna", "Änne", "--reason", "married")
 
-    assert done["changes"] == {}
+    assert report["changes"] == {}
     assert read_points(ratings, db, GALACTIC) == {"Änne": "1160", "ben": "840"}
     for name in ("anna", "Änne", "A\u0308nne"):
         output = read_json(ratings, db, "history", name, GALACTIC)
@@ -170,9 +170,9 @@ def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
         build_galactic_line("g-2", "cleo", "dora"),
         build_galactic_line("g-0", "dora", "cleo", at="2010-03-04T12:00:00Z"),
     )
-    done = run_correction(ratings, db, "player", "rename", "anna", "cleo")
+    report = run_correction(ratings, db, "player", "rename", "anna", "cleo")
 
-    assert done["changes"] == {
+    assert report["changes"] == {
         (GALACTIC, "cleo"): ("1025", "160", "1185"),
         (GALACTIC, "anna"): ("1160", None, None),
     }
@@ -220,7 +220,7 @@ def test_refused_rename_back_names_the_withdrawal(chain: tuple[str, ...], db: st
     at = read_position(ratings, db) + 1
     for player, new_player in itertools.pairwise(chain):
         run_json_command(ratings, db, "player", "rename", player, new_player)
-    # the rename to withdraw is not the first that gave this id
+    # a rename that was withdrawn and put back in force is still withdrawn by its own position
     undone = void_event(ratings, db, at)
     void_event(ratings, db, undone["event_id"])
     append_lines(ratings, db, build_galactic_line("g-2", last, "cleo", at=NEXT_DAY))
@@ -252,9 +252,9 @@ def test_renaming_back_in_one_file_names_no_position(db: str, ratings: Ratings) 
 def test_adjusting_old_id_reaches_player(db: str, ratings: Ratings) -> None:
     """After a rename, an adjustment of the old id is made to the player's points."""
     run_json_command(ratings, db, "player", "rename", "anna", "anne")
-    done = run_correction(ratings, db, "adjust", GALACTIC, "anna", "5", *REASON_ARGUMENTS)
+    report = run_correction(ratings, db, "adjust", GALACTIC, "anna", "5", *REASON_ARGUMENTS)
 
-    assert done["changes"] == {(GALACTIC, "anne"): ("1160", "5", "1165")}
+    assert report["changes"] == {(GALACTIC, "anne"): ("1160", "5", "1165")}
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
     """A player with a free account is not scored from then on, until the change is withdrawn."""
     append_lines(ratings, db, build_catan_line("c-2", "anna", "ben", "cleo", at=NEXT_DAY))
     before = read_points(ratings, db, BASIC)
-    done = run_correction(
+    report = run_correction(
         ratings, db, "player", "account", "ben", "free", "--at", "2010-03-06 13:00", "--zone", "Europe/Berlin"
     )
 
@@ -296,7 +296,7 @@ def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
     assert "free account" in explanation["ben"]["why_not"]
     assert (explanation["ben"]["change"], len(explanation["anna"]["terms"])) == ("0", 1)
     assert read_json(ratings, db, "explain", "c-1", BASIC)["counted"] is True
-    void_event(ratings, db, done["event_id"])
+    void_event(ratings, db, report["event_id"])
     assert read_points(ratings, db, BASIC) == before
 
 
@@ -316,7 +316,7 @@ def test_withdrawn_registration_is_premium(db: str, ratings: Ratings) -> None:
 def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     """Withdrawing a ruleset's only version removes its ladders; reinstating restores them."""
     before = read_all_points(ratings, db)
-    done = void_event(ratings, db, 1)
+    report = void_event(ratings, db, 1)
 
     assert {ladder for ladder, _ in read_all_points(ratings, db)} == {BASIC}
     assert ratings("standings", GALACTIC, db=db).exit_code == 2
@@ -324,7 +324,7 @@ def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
     assert read_points(ratings, db, GALACTIC, "--known-at", "4") == {"anna": "1160", "ben": "840"}
     # a game that the withdrawn ruleset would refuse is accepted
     append_lines(ratings, db, build_galactic_line("g-6", "a", "b", "c", "d", "e", "f", at=NEXT_DAY))
-    void_event(ratings, db, done["event_id"])
+    void_event(ratings, db, report["event_id"])
     assert read_all_points(ratings, db) == before
 
 
@@ -344,8 +344,8 @@ def test_other_version_scores_again(tmp_path: Path, ratings: Ratings) -> None:
     assert read_all_points(ratings, db) == second_points
     void_event(ratings, db, 1)
     assert read_all_points(ratings, db) == second_points
-    listed = read_json(ratings, db, "rules", "list")
-    assert [row["version"] for row in listed if row["withdrawn"] is None] == ["club-catan-elo@2"]
+    rulesets = read_json(ratings, db, "rules", "list")
+    assert [row["version"] for row in rulesets if row["withdrawn"] is None] == ["club-catan-elo@2"]
 
 
 @pytest.mark.slow

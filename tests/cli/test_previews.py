@@ -1,4 +1,4 @@
-"""`import --preview`: how a file is read, before anything of it is recorded."""
+"""`import --preview`: how a file is read, before any of it is recorded."""
 
 import hashlib
 import json
@@ -53,7 +53,7 @@ def list_results(report: dict[str, Any]) -> list[str]:
 
 @pytest.mark.slow_cases
 def test_preview_shows_how_a_table_is_read(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """The preview of a table shows its form, the skipped parts, the games, the new players and the changes of
+    """The preview of a table shows its layout, the skipped parts, the games, the new players and the changes of
     ladders."""
     sheet = tmp_path / "winter.csv"
     sheet.write_text(GERMAN, encoding="cp1252")
@@ -117,9 +117,9 @@ def test_preview_names_the_layout(layout: str, one_db: str, ratings: Ratings, tm
     assert preview["preview"]["ties"] == (layout == "pair")
 
 
-def test_preview_of_the_plain_form_has_the_same_members(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A table in the plain form, which is read line by line, has the same members, and counts its blank lines to the
-    end."""
+def test_preview_of_a_plain_table_has_the_same_members(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The preview of a plain table, which is read line by line, has the same members as that of other tables, and
+    counts blank lines to the end."""
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "\ngame_id,occurred_at,game,Note,player,place\ng-2,2024-11-22,catan,,Cleo,1\n\n,,,,,\n"
@@ -182,7 +182,7 @@ def test_preview_lists_close_names_as_new_players(db: str, ratings: Ratings, tmp
 
 
 def test_preview_and_import_count_the_same_close_names(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A preview and the refused import report the same number of close names, without cells of two players."""
+    """A preview and the refused import report the same number of close names, not counting cells with two players."""
     sheet = tmp_path / "games.csv"
     sheet.write_text(
         "Date,Winner,2nd\n2024-11-22,Johana,Ben\n2024-11-23,Johana,ben\n2024-11-24,Dora,Johana\n"
@@ -267,7 +267,7 @@ def test_preview_with_unknown_column_shows_the_games(db: str, ratings: Ratings, 
 
 
 def test_preview_of_unreadable_table_shows_the_header(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """The preview of a table without a required column shows where the header was found and the skipped parts."""
+    """The preview of a table in which no game can be read shows the line of the header and the skipped parts."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Our games,,\nDate,Winner,Mood\n2024-11-22,Ben,good\n", encoding="utf-8")
 
@@ -425,17 +425,20 @@ def test_preview_lists_close_names_of_each_file(one_db: str, ratings: Ratings, t
 
 
 def test_preview_of_usual_games_lists_none_as_unusual(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """If no game has sets, or all are unrated, none is listed as unusual."""
+    """If no game has sets and all are unrated, none is listed as unusual."""
     sheet = tmp_path / "games.csv"
     sheet.write_text("Date,Winner,Loser,rated\n" + "2024-11-22,Cleo,Ben,no\n" * 3, encoding="utf-8")
     (file,) = preview_file(ratings, one_db, sheet, *GAME_OPTION)["preview"]["files"]
     assert (file["games"], file["unusual"], file["unusual_by_kind"]) == (3, [], {})
 
 
+@pytest.mark.parametrize("option", [("--incomplete",), ("--head", f"1:{'0' * 64}")], ids=lambda option: option[0])
 @pytest.mark.parametrize("mode", [(), ("--follow",), ("--preview",)])
-def test_head_and_incomplete_need_restore(mode: tuple[str, ...], one_db: str, ratings: Ratings) -> None:
-    """In every mode but --restore, --incomplete is refused instead of ignored."""
-    result = ratings("import", "-", "--incomplete", *mode, db=one_db, input="")
+def test_head_and_incomplete_need_restore(
+    option: tuple[str, ...], mode: tuple[str, ...], one_db: str, ratings: Ratings
+) -> None:
+    """Without --restore, --head and --incomplete are refused instead of ignored."""
+    result = ratings("import", "-", *option, *mode, db=one_db, input="")
     assert (result.exit_code, "work only with --restore" in result.stderr) == (2, True), result
 
 

@@ -1,4 +1,4 @@
-"""Where nothing is due and no list has a month: what the ledger's own ladders have instead, and where it is seen."""
+"""Published lists without rulesets of months: `lists`, `publish --due`, and ladder names with a month or a day."""
 
 from collections.abc import Callable
 
@@ -7,23 +7,24 @@ from correction_helpers import Ratings, read_json
 from publishing_helpers import BASIC, MARCH, create_published_ledger, publish
 from test_only_ladder import make_one_ladder
 
-NO_TIMED = (
+NO_TIMED_LISTS = (
     "No ruleset of this ledger makes lists of months or years. Shipped rulesets that do: catan-monthly, catan-open, "
     "catan-annual; publish one of them: ratings rules publish --shipped catan-monthly\n"
 )
 
 
 def test_lists_show_published_ladders(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """Given a ladder published as of a day, `lists` shows it, and does not say that no list has a month."""
+    """`lists` shows a ladder published as of a day, and does not report that there are no lists of months."""
     db = copy_ledger_file(make_one_ladder)
     output = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
 
     (row,) = read_json(ratings, db, "lists")["published"]
     assert (row["ladder"], row["as_of"], row["players"]) == (BASIC, "2024-03-31T21:59:59.999999Z", 3)
-    stdout = ratings("lists", db=db).stdout
-    assert stdout.startswith("1 published list\n\n")
-    assert "catan-elo/basic  2024-03-31 21:59" in stdout
-    assert stdout.endswith(
+    result = ratings("lists", db=db)
+    assert result.stderr == ""
+    assert result.stdout.startswith("1 published list\n\n")
+    assert "catan-elo/basic  2024-03-31 21:59" in result.stdout
+    assert result.stdout.endswith(
         "\nShow a published list: ratings standings catan-elo/basic --as-published\n"
         "Find the lists that would come out differently today: ratings diff published now\n"
     )
@@ -31,7 +32,7 @@ def test_lists_show_published_ladders(copy_ledger_file: Callable[..., str], rati
 
 
 def test_published_lists_of_a_period(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """With --period, those of its months and those of what was played up to then are shown, and no others."""
+    """With --period, `lists` shows the published lists of its months and those as of a date in it, and no others."""
     db = copy_ledger_file(create_published_ledger)
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-04-30")
@@ -48,10 +49,10 @@ def test_published_lists_of_a_period(copy_ledger_file: Callable[..., str], ratin
 
 
 def test_due_without_lists_says_what_is_published(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """Given no ruleset of months, `publish --due` says so, which there are, and how a ladder is published."""
+    """Without rulesets of months, `publish --due` says so, names shipped ones, and says how to publish a ladder."""
     assert ratings("publish", "--due", db=copy_ledger_file(make_one_ladder)).stdout == (
         "No list is due.\n"
-        + NO_TIMED
+        + NO_TIMED_LISTS
         + "To publish another ladder: ratings publish LADDER --as-of DATE\n"
         + "To publish it with --due after each month: ratings publish LADDER --every month\n"
     )
@@ -66,14 +67,14 @@ def test_due_without_lists_says_what_is_published(copy_ledger_file: Callable[...
         ("elo-chess/nine", None),
     ],
 )
-def test_ladder_of_a_month_is_asked_by_a_day(
+def test_ladder_name_with_a_day_gets_the_option_for_that_day(
     name: str, day: str | None, copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
-    """A name with a month or day, of a ruleset without months, is answered with the option that shows that day."""
+    """A name with a month or day, of a ruleset without months, is refused with the option that shows a valid day."""
     db = copy_ledger_file(make_one_ladder)
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=db).exit_code == 0
 
     refused = ratings("standings", name, db=db)
     assert (refused.exit_code, "is not a ladder" in refused.stderr) == (2, True)
-    meant = f"; for a ladder as it stood on a day, add --as-of {day}\n"
-    assert refused.stderr.endswith(meant) if day else "--as-of" not in refused.stderr
+    hint = f"; for a ladder as it stood on a day, add --as-of {day}\n"
+    assert refused.stderr.endswith(hint) if day else "--as-of" not in refused.stderr

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 Ratings = Callable[..., Any]
-Seats = list[dict[str, Any]]
+Participants = list[dict[str, Any]]
 VECTORS = Path(__file__).parents[1] / "golden" / "weng_lin.json"
 
 
@@ -27,14 +27,14 @@ class Club:
 
     def run(self, *arguments: object, **options: Any) -> Any:
         """Run a command that must succeed and return its JSON."""
-        done = self._ratings(*arguments, "--format", "json", db=self._url, **options)
-        assert done.exit_code == 0, done
-        return json.loads(done.stdout)
+        result = self._ratings(*arguments, "--format", "json", db=self._url, **options)
+        assert result.exit_code == 0, result
+        return json.loads(result.stdout)
 
     def publish(self, *arguments: str) -> None:
         """Publish a shipped ruleset unchanged."""
-        done = self._ratings("rules", "publish", "--shipped", *arguments, "--by", "mira", db=self._url)
-        assert done.exit_code == 0, done
+        result = self._ratings("rules", "publish", "--shipped", *arguments, "--by", "mira", db=self._url)
+        assert result.exit_code == 0, result
 
     def publish_changed(self, name: str, game: str, own_id: str, changes: dict[str, str]) -> None:
         """Publish a shipped file with some lines replaced."""
@@ -61,10 +61,10 @@ class Club:
                  "accept", *players)  # fmt: skip
         return game_id
 
-    def enter(self, game: str, at: str, seats: Seats, **members: Any) -> str:
+    def enter(self, game: str, at: str, participants: Participants, **members: Any) -> str:
         """Import a game whose participants have more than places, and return its id."""
         self._number += 1
-        data = {"game_id": f"{game}-{self._number}", "game": game, "participants": seats, **members}
+        data = {"game_id": f"{game}-{self._number}", "game": game, "participants": participants, **members}
         line = json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
         self.run("import", "-", "--new-names", "accept", "--by", "mira", input=line)
         return str(data["game_id"])
@@ -103,11 +103,11 @@ def is_nearest(state: dict[str, Decimal], published: dict[str, str]) -> bool:
 
 @pytest.fixture(scope="module")
 def club(shared_url: str, ratings: Ratings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Club]:
-    """Create a ledger without events; the tests share it, each with a game of its own."""
+    """Create a ledger without events, which the tests share; each test reads only ladders of its own."""
     return Club(ratings, shared_url, tmp_path_factory.mktemp("rulesets"))
 
 
-# the rating, deviation and result of each opponent
+# each opponent's rating and deviation, and whether the player wins
 OPPONENTS = [("1400", "30", True), ("1550", "100", False), ("1700", "300", False)]
 
 
@@ -174,19 +174,19 @@ def test_weng_lin_matches_our_vectors(name: str, rule: str, club: Club) -> None:
     game, ladder = f"quiz-{name}", f"{name}-quiz-{name}/all"
     club.publish(name, "--game", game)
     for number in {0, ties, unequal}:
-        vector, published, seats = vectors[number], {}, list[dict[str, Any]]()
+        vector, expected, participants = vectors[number], {}, list[dict[str, Any]]()
         sides = zip(vector["before"], vector["after"], vector["places"], strict=True)
         for team, (before, after, place) in enumerate(sides, 1):
-            for member, (own, result) in enumerate(zip(before, after, strict=True)):
+            for member, (state_before, state_after) in enumerate(zip(before, after, strict=True)):
                 player = f"{name}-{number}-{team}-{member}"
-                rating, deviation = (f"{Decimal(value):f}" for value in own)
+                rating, deviation = (f"{Decimal(value):f}" for value in state_before)
                 club.seed(ladder, player, rating=rating, deviation=deviation)
-                published[player] = dict(zip(("rating", "deviation"), result, strict=True))
-                seats.append({"player": player, "place": place, "team": team})
-        game_id = club.enter(game, f"2025-03-0{1 + number % 9}T12:00:00Z", seats)
+                expected[player] = dict(zip(("rating", "deviation"), state_after, strict=True))
+                participants.append({"player": player, "place": place, "team": team})
+        game_id = club.enter(game, f"2025-03-0{1 + number % 9}T12:00:00Z", participants)
         states = club.read_states(ladder)
-        assert all(is_nearest(states[player], result) for player, result in published.items()), vector
-        assert {*club.read_changes(game_id, ladder)} == {*published}
+        assert all(is_nearest(states[player], state) for player, state in expected.items()), vector
+        assert {*club.read_changes(game_id, ladder)} == {*expected}
 
 
 def test_fide_matches_the_published_month(club: Club) -> None:
@@ -245,9 +245,10 @@ def test_diplomacy_matches_the_published_points(club: Club) -> None:
     """17-17 with five powers out: 44, 44 and 2.4 under C-Diplo, and the sum of squares halves its 100 points."""
     club.publish("diplomacy")
     club.publish("sum-of-squares")
-    seats = [{"player": f"as {power}", "power": power} for power in POWERS]
+    participants = [{"player": f"as {power}", "power": power} for power in POWERS]
     centres = {"1901": {"Austria": 17, "England": 17}}
-    game = club.enter("diplomacy", "2025-03-01T12:00:00Z", seats, kind="diplomacy", centres=centres, league="cup")
+    members = {"kind": "diplomacy", "centres": centres, "league": "cup"}
+    game = club.enter("diplomacy", "2025-03-01T12:00:00Z", participants, **members)
     points = club.read_points("diplomacy/cup")
     assert [points[f"as {power}"] for power in POWERS] == [44, 44, *[Fraction("2.4")] * 5]
     assert club.read_changes(game, "diplomacy/cup") == points
@@ -256,7 +257,7 @@ def test_diplomacy_matches_the_published_points(club: Club) -> None:
 
 
 def test_championship_breaks_ties_by_places(club: Club) -> None:
-    """25 and 18 points for the first two; of two with equal points the one with a first place is ahead."""
+    """25 and 18 points for the first two; equal points and places share a rank, but more first places are ahead."""
     club.publish("championship")
     races = [("ann", "bea", "cat"), ("bea", "dee", "ann"), ("cat", "ann", "bea"), ("dee", "cat", "eve")]
     for day, order in enumerate(races, 1):
@@ -269,9 +270,17 @@ def test_championship_breaks_ties_by_places(club: Club) -> None:
         (4, "dee", "43"),
         (5, "eve", "15"),
     ]
+    for day, order in enumerate((("gus", "hal", "ida"), ("hal", "jon", "kay", "lou", "ida")), 1):
+        club.record("formula-1", f"2019-03-0{day}T12:00Z", *order, season="2019")
+    rows = club.run("standings", "championship/2019")["rows"]
+    assert [(row["rank"], row["player"], row["points"]) for row in rows][:3] == [
+        (1, "hal", "43"),
+        (2, "gus", "25"),
+        (3, "ida", "25"),
+    ]
 
 
-# the season, who is at home, the score, and whether the place is neutral
+# the season, the teams (the one at home first), the score, and whether the venue is neutral
 NFL = [
     ("2024", ("oak", "elm"), (24, 10), False),
     ("2024", ("elm", "fir"), (17, 17), False),
@@ -282,8 +291,10 @@ NFL = [
 
 
 def calculate_by_hand() -> dict[str, Decimal]:
-    """Return the ratings after these games: K 20, 65 points at home, ln of the margin, and a third of the way back to
-    1505 in a new season.
+    """Return the ratings after the games of `NFL`.
+
+    K is 20, the home team has 65 points more, the factor is ln of the margin, and a new season begins a third of the
+    way back to 1505.
     """
     with localcontext(prec=40):
         ratings = {team: Decimal(1500) for team in ("oak", "elm", "fir")}
@@ -318,10 +329,12 @@ def test_nfl_like_league_matches_calculation_by_hand(club: Club) -> None:
     club.publish_changed("club-elo", "gridiron", "nfl", changes)
     games = []
     for week, (season, teams, scores, is_neutral) in enumerate(NFL, 1):
-        seats: Seats = [{"player": team, "score": score} for team, score in zip(teams, scores, strict=True)]
+        participants: Participants = [
+            {"player": team, "score": score} for team, score in zip(teams, scores, strict=True)
+        ]
         if not is_neutral:
-            seats[0]["home"] = True
-        games.append(club.enter("gridiron", f"{season}-09-0{week}T18:00:00Z", seats, season=season))
+            participants[0]["home"] = True
+        games.append(club.enter("gridiron", f"{season}-09-0{week}T18:00:00Z", participants, season=season))
     states = club.read_states("nfl/2")
     for team, rating in calculate_by_hand().items():
         assert abs(states[team]["rating"] - rating) <= Decimal("0.000002"), team
