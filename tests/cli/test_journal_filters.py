@@ -99,7 +99,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["log", "--since", "99"], "the log ends at position 8"),
     (["log", "--since", "soon"], "nor a position of the log"),
     (["log", "--type", "game.void"], "did you mean game.voided?"),
-    (["games", "--since", "soon"], "--since"),
+    (["games", "--since", "soon"], "'--since': 'soon' is not a time"),
 ]
 
 

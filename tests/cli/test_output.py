@@ -16,6 +16,9 @@ import pytest
 from rich.cells import cell_len
 from stores import make_empty_ledger
 from terminals import run_on_terminal
+from test_json_of_results import iterate_commands
+
+from ratings_ledger.cli.main import ratings as program
 
 ALL = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
@@ -212,24 +215,17 @@ def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> N
     assert "1500.00  +162.21" in wide
 
 
-HELPS = [
-    ["--help"],
-    ["import", "-h"],
-    ["standings", "-h"],
-    ["rules", "-h"],
-    ["rules", "publish", "-h"],
-    ["record", "-h"],
-    ["export", "-h"],
-]
+HELPS = ["--help", "rules -h", "export -h", *(f"{name} -h" for name, _ in iterate_commands(program))]
 
 
-@pytest.mark.parametrize("command", HELPS, ids=" ".join)
-def test_help_fits_80_columns(command: list[str], ratings: Callable[..., Any]) -> None:
-    """The help of the program, of groups and of commands fits into 80 columns."""
-    result = ratings(*command)
+@pytest.mark.parametrize("command", HELPS)
+def test_help_fits_80_columns(command: str, ratings: Callable[..., Any]) -> None:
+    """The help of every command fits into 80 columns, apart from its examples, which are not broken."""
+    result = ratings(*command.split())
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
+    lines = [line for line in result.stdout.splitlines() if not line.lstrip().startswith("ratings ")]
+    assert [line for line in lines if len(line) > 80] == []
 
 
 @pytest.mark.slow
