@@ -16,7 +16,7 @@ from correction_helpers import (
 )
 from ledgers import set_clock
 from own_rules import load_built_in_rule, substitute_rule
-from publishing_helpers import BASIC, LISTS, MARCH, YEAR, create_published_ledger, publish, read_published_list
+from publishing_helpers import BASIC, MARCH, YEAR, create_published_ledger, publish, read_published_list
 
 APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
@@ -42,11 +42,10 @@ def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None
     assert (list_ladders(report), report["known_at"], report["dry_run"]) == ([MARCH, APRIL, YEAR], known_at, False)
     assert [row["position"] for row in report["rows"]] == [known_at + 2, known_at + 4, known_at + 6]
     for row in report["rows"]:
-        shown, now = (
-            read_published_list(ratings, ledger_url, row["ladder"]),
-            read_json(ratings, ledger_url, "standings", row["ladder"]),
-        )
-        assert (shown["rows"], row["digest"], row["row_count"]) == (now["rows"], now["digest"], len(now["rows"]))
+        published_list = read_published_list(ratings, ledger_url, row["ladder"])
+        standings = read_json(ratings, ledger_url, "standings", row["ladder"])
+        assert published_list["rows"] == standings["rows"]
+        assert (row["digest"], row["row_count"]) == (standings["digest"], len(standings["rows"]))
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
     after = read_head(ratings, ledger_url)
@@ -74,15 +73,15 @@ def test_voided_publication_is_due_again(copy_ledger_file: Callable[..., str], r
     publish(ratings, db, MARCH)
     append_lines(ratings, db, build_catan_line("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
     assert list_ladders(publish(ratings, db, "--due")) == [YEAR]
-    listed = read_published_list(ratings, db, MARCH)["published"]
-    assert ratings("void", "--event", listed["event_id"], *REASON_OPTION, db=db).exit_code == 0
+    publication = read_published_list(ratings, db, MARCH)["published"]
+    assert ratings("void", "--event", publication["event_id"], *REASON_OPTION, db=db).exit_code == 0
     assert list_ladders(publish(ratings, db, "--due")) == [MARCH]
     assert "late" in ratings("history", "cleo", MARCH, db=db).stdout
     assert ratings("verify", db=db) == (0, "", "")
 
 
 def test_due_lists_are_taken_back_together(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """One `undo` takes back the lists that one command published, each in a transaction of its own."""
+    """One `undo` takes back all lists that one command published, although each had a transaction of its own."""
     db = copy_ledger_file(create_published_ledger)
     assert list_ladders(publish(ratings, db, "--due")) == [MARCH, YEAR]
     assert ratings("undo", "--yes", "--by", "editor", db=db).exit_code == 0
@@ -126,32 +125,36 @@ def test_failing_rule_publishes_nothing(
 def test_ladder_or_due_is_required(
     arguments: tuple[str, ...], copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
-    """Publishing needs either a ladder or --due; neither or both is a usage error."""
+    """Publishing needs either a ladder or --due; neither, both, or --as-of without a ladder is a usage error."""
     result = ratings("publish", *arguments, db=copy_ledger_file(create_published_ledger))
     assert (result.exit_code, result.stdout, "--due" in result.stderr) == (2, "", True)
 
 
 def test_running_points_are_never_due(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that is not a list of a period is never among the due lists."""
-    assert BASIC in LISTS
-    assert BASIC not in list_ladders(publish(ratings, copy_ledger_file(create_published_ledger), "--due"))
+    db = copy_ledger_file(create_published_ledger)
+    assert read_json(ratings, db, "standings", BASIC)["rows"]
+    assert BASIC not in list_ladders(publish(ratings, db, "--due"))
 
 
-def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, ratings: Ratings) -> None:
-    """A list without ranked players is published, with the number of ranked players and what they lack."""
-    url = str(tmp_path / "catan.db")
+def test_list_without_ranked_players_is_due(tmp_path: Path, ratings: Ratings) -> None:
+    """A list without ranked players is due, and its line has the minimum that they lack.
+
+    An incomplete name of a list is refused with the members of a name and the newest list.
+    """
+    db = str(tmp_path / "catan.db")
     (table := tmp_path / "catan.csv").write_text("Date,1st,2nd,3rd\n2010-03-05,anna,ben,cleo\n")
-    assert ratings("init", db=url).exit_code == 0
+    assert ratings("init", db=db).exit_code == 0
     labels = ("--set", "game=catan", "--set", "city=Graz", "--set", "group=A")
-    assert ratings("import", table, *labels, db=url).exit_code == 0
-    output = " ".join(ratings("publish", "--due", "--dry-run", db=url).stdout.split())
+    assert ratings("import", table, *labels, db=db).exit_code == 0
+    output = " ".join(ratings("publish", "--due", "--dry-run", db=db).stdout.split())
     assert (
         "catan-monthly/Graz/A/2010-03 would be published: 3 rows, 0 ranked (min_games 7), under catan-monthly" in output
     )
-    refused = ratings("publish", "catan-monthly", db=url).stderr
+    refused = ratings("publish", "catan-monthly", db=db).stderr
     assert "are named catan-monthly/CITY/GROUP/YYYY-MM; the newest is catan-monthly/Graz/A/2010-03\n" in refused
     assert refused.count("the newest is") == 1
-    assert "catan-elo/GROUP; there is catan-elo/A\n" in ratings("publish", "catan-elo", db=url).stderr
+    assert "catan-elo/GROUP; there is catan-elo/A\n" in ratings("publish", "catan-elo", db=db).stderr
 
 
 @pytest.mark.parametrize(
@@ -171,6 +174,6 @@ def test_lists_without_ranked_players_are_published_with_a_note(tmp_path: Path, 
 def test_refused_options_are_named(
     options: tuple[str, ...], message: str, copy_ledger_file: Callable[..., str], ratings: Ratings
 ) -> None:
-    """The message about options that do not go together names only those that were given."""
+    """The message about a missing ladder, or options that do not go together, says what to add or to leave out."""
     result = ratings("publish", *options, db=copy_ledger_file(create_published_ledger))
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr

@@ -1,9 +1,10 @@
-"""What `record` tells: whose points it changed, as corrections do, unless it is quiet or the ledger is long."""
+"""`record` reports whose points it changed, as corrections do, unless it is quiet or the ledger is long."""
 
 import json
 
 import pytest
 from correction_helpers import (
+    REASON_OPTION,
     Ratings,
     build_catan_line,
     build_galactic_line,
@@ -37,13 +38,15 @@ def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
     )
 
 
-def test_table_matches_that_of_a_correction(db: str, ratings: Ratings) -> None:
-    """`record` and its dry run show the same table of changes as a correction does."""
+def test_table_is_like_that_of_a_correction(db: str, ratings: Ratings) -> None:
+    """`record` and its dry run show the same table of changes, with the columns of a correction's table."""
     dry = ratings(*COMMAND, "--dry-run", db=db)
     result = ratings(*COMMAND, db=db)
     assert result.stdout.splitlines()[0] == "1 appended; the head is 6."
     assert dry.stdout.splitlines()[1:] == result.stdout.splitlines()[1:]
-    assert "player  before  change  after   rank" in result.stdout
+    void_result = ratings("void", "g-9", *REASON_OPTION, "--dry-run", db=db)
+    for stdout in (result.stdout, void_result.stdout):
+        assert ["player", "before", "change", "after", "rank"] in [line.split() for line in stdout.splitlines()]
     assert "cleo " in result.stdout
 
 
@@ -92,7 +95,7 @@ SCORES = {
     "plain": (("anna:3", "ben:1"), [("anna", 1, 3), ("ben", 2, 1)]),
     "fractions": (("anna: 2,5", "ben:0.5"), [("anna", 1, "2.5"), ("ben", 2, "0.5")]),
     "a tie": (("anna:2=ben:2", "cleo:0"), [("anna", 1, 2), ("ben", 1, 2), ("cleo", 3, 0)]),
-    "a known id that ends so": (("cleo:7:3", "ben:1"), [("cleo:7", 1, 3), ("ben", 2, 1)]),
+    "a known id that ends in a number": (("cleo:7:3", "ben:1"), [("cleo:7", 1, 3), ("ben", 2, 1)]),
     "a known id without a score": (("cleo:7", "ben"), [("cleo:7", 1, None), ("ben", 2, None)]),
     "teams": (
         ("--partners", "+", "anna+ben:3", "cleo+cleo:7:1"),
@@ -103,12 +106,12 @@ SCORES = {
 
 @pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 @pytest.mark.parametrize(("typed", "expected"), SCORES.values(), ids=SCORES)
-def test_scores_are_typed_behind_players(
+def test_scores_are_typed_after_players(
     typed: tuple[str, ...], expected: list[tuple[str, int, int | str | None]], db: str, ratings: Ratings
 ) -> None:
-    """A number behind the last colon is the score of that side, unless the text is a known id."""
-    seats = [{"player": "cleo:7", "place": 1}, {"player": "ben", "place": 2}]
-    known = {"game_id": "g-8", "game": "tennis", "participants": seats}
+    """A number after the last colon is the score of that side, unless the text is a known id."""
+    participants = [{"player": "cleo:7", "place": 1}, {"player": "ben", "place": 2}]
+    known = {"game_id": "g-8", "game": "tennis", "participants": participants}
     assert ratings("record", "--new-names", "accept", db=db, input=json.dumps(known)).exit_code == 0
     result = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, db=db)
     assert result.exit_code == 0, result
@@ -119,10 +122,10 @@ def test_scores_are_typed_behind_players(
 
 
 WRONG_SCORES = {
-    "one alone": (("anna:3", "ben"), "score-missing", "'ben' has no score"),
-    "the loser first": (("anna:1", "ben:3"), "score-contradicts-place", "'ben:3' comes after 'anna:1'"),
-    "equal scores apart": (("anna:2", "ben:2"), "score-contradicts-place", "anna:2=ben:2"),
-    "a tie apart": (("anna:2=ben:1",), "score-contradicts-place", "'anna:2=ben:1' ties"),
+    "one score missing": (("anna:3", "ben"), "score-missing", "'ben' has no score"),
+    "the lower score first": (("anna:1", "ben:3"), "score-contradicts-place", "'ben:3' comes after 'anna:1'"),
+    "equal scores without a tie": (("anna:2", "ben:2"), "score-contradicts-place", "anna:2=ben:2"),
+    "a tie of unequal scores": (("anna:2=ben:1",), "score-contradicts-place", "'anna:2=ben:1' ties"),
     "two scores": (("nina:2:1", "ben:1"), "bad-identifier", "'nina:2:1' has two scores"),
 }
 
@@ -132,7 +135,7 @@ WRONG_SCORES = {
 def test_wrong_scores_name_the_argument(
     typed: tuple[str, ...], code: str, message: str, db: str, ratings: Ratings
 ) -> None:
-    """Scores with two readings, or none, are refused with the argument, and nothing is recorded."""
+    """Missing, contradictory and repeated scores are refused with the argument, and nothing is recorded."""
     before = read_head(ratings, db)
     result = ratings("record", "--game", "tennis", "--game-id", "g-9", *typed, "--format", "json", db=db)
     (rejected,) = json.loads(result.stdout)["rejected"]

@@ -1,4 +1,4 @@
-"""`doctor` says who may do more than the documented roles, or less than he needs; `grants` says how they are made."""
+"""`doctor` reports roles with more or fewer rights than documented; `grants` prints how to create the roles."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledgers import open_for_reading
+from ledgers import open_for_reading, open_for_writing
 from rebuilds import keep_rebuilds_out
 from roles import Roles, create_documented_roles
 from sqlalchemy import inspect, make_url, text
@@ -26,7 +26,7 @@ def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
 
 
 def list_findings(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, str, str]]:
-    """Return what the doctor finds wrong: (role or number, note, remedy); the exit code must be 1 then."""
+    """Return what `doctor` finds wrong: (role or number, note, remedy); if that is anything, it must exit with 1."""
     result = ratings("doctor", "--format", "json", db=url)
     rows = json.loads(result.stdout)
     assert result.exit_code == int(any(row["state"] == "WRONG" for row in rows)), result
@@ -36,13 +36,13 @@ def list_findings(ratings: Ratings, url: str, what: str = "rights") -> list[tupl
 
 
 def test_every_table_has_decided_rights(ledger_url: str) -> None:
-    """Every table and view is listed exactly once, with who may write it and who may see it."""
-    written = {table for tables in WRITE_RIGHTS.values() for table in tables}
-    named = [*written, *OWNER_ONLY, *DASHBOARD_VIEWS]
-    assert len(named) == len(set(named))
+    """The lists of rights name every table and view exactly once."""
+    writable_tables = {table for tables in WRITE_RIGHTS.values() for table in tables}
+    listed_tables = [*writable_tables, *OWNER_ONLY, *DASHBOARD_VIEWS]
+    assert len(listed_tables) == len(set(listed_tables))
     with open_for_reading(ledger_url) as connection:
         inspector = inspect(connection)
-        assert set(named) == {*inspector.get_table_names(), *inspector.get_view_names()}
+        assert set(listed_tables) == {*inspector.get_table_names(), *inspector.get_view_names()}
 
 
 @pytest.mark.slow
@@ -83,11 +83,11 @@ def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None
 def test_doctor_remedy_fixes_each_right(statement: str, who: str, what: str, roles: Roles, ratings: Ratings) -> None:
     """`doctor` names each excess or missing right, and its remedy puts the rights in order."""
     roles.execute(statement)
-    named = who if who == "PUBLIC" else f"{roles.prefix}{who}"
+    role = who if who == "PUBLIC" else f"{roles.prefix}{who}"
     remedies = {(value, note): remedy for value, note, remedy in list_findings(ratings, roles.writer)}
-    assert (named, what.replace("ROLE_", roles.prefix)) in remedies
+    assert (role, what.replace("ROLE_", roles.prefix)) in remedies
     for remedy in remedies.values():
-        if remedy.startswith("inherited: "):
+        if remedy.startswith("inherited: "):  # this remedy does not name the role to revoke
             remedy = "REVOKE pg_write_all_data FROM ROLE_reader"
         roles.execute(remedy)
     assert list_findings(ratings, roles.writer) == []
@@ -116,44 +116,41 @@ def test_doctor_finds_single_role_for_all(roles: Roles, ratings: Ratings) -> Non
 
 
 def test_doctor_reports_a_superuser(roles: Roles, ratings: Ratings) -> None:
-    """`doctor` reports it when the role that runs it is a superuser."""
+    """`doctor` reports that the role that runs it is a superuser."""
     ((who, what, _),) = list_findings(ratings, roles.administrator)
     assert (who, what.split(",")[0]) == ("postgres", "is a superuser")
 
 
 def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
     """`doctor` names a view that is missing."""
-    with open_for_reading(ledger_url) as connection:
+    with open_for_writing(ledger_url) as connection:
         connection.execute(text("DROP VIEW live_ladders"))
-    assert list_findings(ratings, ledger_url, "objects") == [
-        ("1 difference", "the view live_ladders is missing", list_findings(ratings, ledger_url, "objects")[0][2])
-    ]
+    ((value, note, _),) = list_findings(ratings, ledger_url, "objects")
+    assert (value, note) == ("1 difference", "the view live_ladders is missing")
 
 
 def test_doctor_reports_world_writable_file(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """`doctor` reports a ledger file or folder that every account may write to, with the remedy."""
     db = Path(copy_ledger_file(make_empty_ledger))
     assert list_findings(ratings, str(db)) == []
-    for place, mode in ((db, 0o666), (db.parent, 0o777)):
-        before = place.stat().st_mode
-        os.chmod(place, mode)
+    for path, mode in ((db, 0o666), (db.parent, 0o777)):
+        before = path.stat().st_mode
+        os.chmod(path, mode)
         ((who, what, remedy),) = list_findings(ratings, str(db))
-        assert (who, str(place) in what, remedy) == ("every account", True, f"chmod o-w {place}")
-        os.chmod(place, before)
+        assert (who, str(path) in what, remedy) == ("every account", True, f"chmod o-w {path}")
+        os.chmod(path, before)
 
 
-def test_grants_match_the_documentation(
-    ratings: Ratings,
-) -> None:
-    """`grants` prints the documented statements, and quotes an odd name or refuses it."""
+def test_grants_are_printed_by_role_or_together(ratings: Ratings) -> None:
+    """`grants` prints the statements of the administrator, of the owner, or of both; it quotes or refuses odd names."""
     statements = build_grant_statements("ratings")
     whole, first, second = (
         ratings("grants", "--sql", *who, db="postgresql://db.example/ratings").stdout
         for who in ([], ["--as", "administrator"], ["--as", "owner"])
     )
     assert whole == first + second
-    documented_statements = " ".join(line for line in whole.splitlines() if not line.startswith("--")).split(";")
-    assert [" ".join(statement.split()) for statement in documented_statements if statement] == [
+    printed_statements = " ".join(line for line in whole.splitlines() if not line.startswith("--")).split(";")
+    assert [" ".join(statement.split()) for statement in printed_statements if statement] == [
         *statements.administrator,
         *statements.owner,
     ]

@@ -1,4 +1,4 @@
-"""`rules show` tells from when until when each version of a ruleset scores, and why one never does."""
+"""`rules show` gives the dates between which each version of a ruleset scores, and why a version never does."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ k_per_pair = 8
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """Publish five versions: 3 fixes the years from 2010, 4 is only for trials, 5 replaces 3 on its day."""
+    """Publish five versions: 3 takes effect between 1 and 2, 4 has no date, and 5 replaces 3 on the same date."""
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     days = {"1": "1900-01-01", "2": "2020-01-01", "3": "2010-01-01", "4": None, "5": "2010-01-01"}
     for version, day in days.items():
@@ -44,7 +44,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def db(copy_ledger: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the ledger of `make_ledger`, made at one moment, which is now."""
+    """Return the ledger of `make_ledger`, made while the clock stands at `NOW`."""
     set_clock(monkeypatch, NOW)
     return copy_ledger(make_ledger)
 
@@ -55,8 +55,8 @@ def show_rules(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
     return json.loads(result.stdout)
 
 
-def list_stretches(output: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [tuple(line[name] for name in ("version", "from", "until", "position", "by")) for line in output["timeline"]]
+def list_timeline_rows(output: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in ("version", "from", "until", "position", "by")) for row in output["timeline"]]
 
 
 @pytest.mark.slow_cases
@@ -65,7 +65,7 @@ def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
     output = show_rules(ratings, db)
 
     assert (output["version"], output["versions"], output["known_at"]) == ("2", ["1", "2", "3", "4", "5"], 5)
-    assert list_stretches(output) == [
+    assert list_timeline_rows(output) == [
         ("1", "1900-01-01", "2010-01-01", 1, "b1"),
         ("5", "2010-01-01", "2020-01-01", 5, "b5"),
         ("2", "2020-01-01", None, 2, "b2"),
@@ -78,8 +78,8 @@ def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
     ]
 
 
-def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
-    """People get the timeline as a table, which also says why a version never scores."""
+def test_text_output_has_the_timeline_as_a_table(db: str, ratings: Ratings) -> None:
+    """The text output has the timeline as a table, and says why a version never scores."""
     assert ratings("rules", "show", "house-elo", db=db).stdout.split("\n\n")[-1].splitlines() == [
         "Timeline of games by end date (Europe/Berlin)",
         "from        before      version  position  recorded (UTC)    by",
@@ -112,16 +112,16 @@ def test_rules_show_says_what_carries_over(ruleset_id: str, last_line: str, tmp_
 
 def test_known_at_hides_later_versions(db: str, ratings: Ratings) -> None:
     """With `--known-at`, versions recorded after that position are not shown."""
-    then = show_rules(ratings, db, "--known-at", 3)
-    listed = json.loads(ratings("rules", "list", "--known-at", 1, "--format", "json", db=db).stdout)
+    output = show_rules(ratings, db, "--known-at", 3)
+    rows = json.loads(ratings("rules", "list", "--known-at", 1, "--format", "json", db=db).stdout)
 
-    assert [line[:3] for line in list_stretches(then)] == [
+    assert [line[:3] for line in list_timeline_rows(output)] == [
         ("1", "1900-01-01", "2010-01-01"),
         ("3", "2010-01-01", "2020-01-01"),
         ("2", "2020-01-01", None),
     ]
-    assert (then["known_at"], then["never_in_force"]) == (3, [])
-    assert [(row["version"], row["in_force"]) for row in listed] == [("house-elo@1", "yes")]
+    assert (output["known_at"], output["never_in_force"]) == (3, [])
+    assert [(row["version"], row["in_force"]) for row in rows] == [("house-elo@1", "yes")]
     assert ratings("rules", "show", "house-elo@2", "--known-at", 1, db=db).exit_code == 2
 
 
@@ -130,13 +130,13 @@ def test_voided_version_yields_to_replaced_one(db: str, ratings: Ratings) -> Non
     assert ratings("void", "--event", "ruleset:house-elo@5", "--reason", "wrong", db=db).exit_code == 0
 
     output = show_rules(ratings, db)
-    assert [line[0] for line in list_stretches(output)] == ["1", "3", "2"]
+    assert [line[0] for line in list_timeline_rows(output)] == ["1", "3", "2"]
     assert [line["version"] for line in output["never_in_force"]] == ["4", "5"]
-    assert [line[0] for line in list_stretches(show_rules(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
+    assert [line[0] for line in list_timeline_rows(show_rules(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
 
 
 def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
-    """For a ruleset that leagues keep, the timeline gives the days on which leagues begin."""
+    """For a ruleset whose leagues keep the version of their start, the timeline is by start date."""
     assert ratings("init", db=db).exit_code == 0
 
     stdout = ratings("rules", "show", "youplay-wsim", db=db).stdout
@@ -144,12 +144,12 @@ def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
 
 
 def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
-    """A withdrawn version is listed, shown and refused as withdrawn, with the position at which it can be queried."""
+    """A withdrawn version is listed, shown and refused as withdrawn, with the position at which it can be used."""
     assert ratings("void", "--event", 2, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
-    queried = "withdrawn at position 6; to use it, add --known-at 5"
+    withdrawal = "withdrawn at position 6; to use it, add --known-at 5"
 
-    listed = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
-    assert [(row["version"], row["in_force"], row["withdrawn"]) for row in listed][:3] == [
+    rows = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
+    assert [(row["version"], row["in_force"], row["withdrawn"]) for row in rows][:3] == [
         ("house-elo@1", "no", None),
         ("house-elo@2", "no", 6),
         ("house-elo@3", "no", None),
@@ -162,31 +162,31 @@ def test_withdrawn_version_stays_visible(db: str, ratings: Ratings) -> None:
     ]
     output = show_rules(ratings, db)
     assert (output["version"], output["versions"]) == ("5", ["1", "3", "4", "5"])
-    assert ("2", queried) in [(line["version"], line["why"]) for line in output["never_in_force"]]
+    assert ("2", withdrawal) in [(line["version"], line["why"]) for line in output["never_in_force"]]
     assert ratings("rules", "show", "house-elo@2", db=db).stdout.splitlines()[0] == (
-        f"house-elo@2, published at position 2 by b2; {queried}"
+        f"house-elo@2, published at position 2 by b2; {withdrawal}"
     )
     for command in (("standings", "house-elo/all"), ("ladders",)):
         refused = ratings(*command, "--rules", "house-elo@2", db=db)
         assert refused.exit_code == 2
-        assert "house-elo@2 was withdrawn at position 6; to use it, add --known-at 5" in refused.stderr
+        assert f"house-elo@2 was {withdrawal}" in refused.stderr
     assert ratings("ladders", "--rules", "house-elo@2", "--known-at", 5, db=db).exit_code == 0
 
 
 @pytest.mark.slow_cases
 def test_ruleset_withdrawn_altogether_is_shown_as_such(db: str, ratings: Ratings) -> None:
-    """If every version of a ruleset is withdrawn, it is still shown, and its ladders are refused as withdrawn."""
+    """If every version of a ruleset is withdrawn, the last one is still shown, and all are listed, as withdrawn."""
     for position in range(1, 6):
         assert ratings("void", "--event", position, "--reason", "typo", "--by", "b6", db=db).exit_code == 0
     assert ratings("rules", "show", "house-elo", db=db).stdout.startswith(
-        "house-elo@5, published at position 5 by b5; "
+        "house-elo@5, published at position 5 by b5; withdrawn at position 10; "
     )
     assert {row["withdrawn"] for row in json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)} == {
         *range(6, 11)
     }
 
 
-def test_version_published_again_is_live(db: str, ratings: Ratings) -> None:
+def test_version_put_back_in_force_is_live(db: str, ratings: Ratings) -> None:
     """After its withdrawal is withdrawn, a version counts again; a second withdrawal names the later position."""
     for position in (2, 6):
         assert ratings("void", "--event", position, "--reason", "typo", "--by", "b6", db=db).exit_code == 0

@@ -202,8 +202,8 @@ def test_games_from_elsewhere_are_left_alone(club: Club) -> None:
     "name", ["club (1).csv", "club - Copy.csv", "Copy of club.csv", "club Kopie.csv", "Kopie von club (2).csv"]
 )
 def test_copy_of_a_sheet_is_that_sheet(one_club: Club, name: str) -> None:
-    """A copy of a sheet changes the original's games and is recorded under its name, so the original can be edited
-    next."""
+    """A copy of a sheet changes the original's games and is recorded under the original's name, so that either can be
+    edited next."""
     one_club.import_sheet(*ROWS)
     report = one_club.sync(*ROWS[:2], "2024-11-30,Anna,Ben,Dora", name=name)
     assert (count_differences(report), report["sync"]["name"]) == ({"new": 1, "vanished": 1}, "club.csv")
@@ -227,7 +227,7 @@ def test_unknown_name_lists_the_last_names(one_club: Club) -> None:
 
 @pytest.mark.slow_cases
 def test_renamed_player_is_recognised(club: Club) -> None:
-    """A sheet may have a player's former or current name; corrections keep the ids of their games."""
+    """A sheet may have a player's former or current name; a correction keeps the player ids that the game has."""
     club.import_sheet(*ROWS)
     club.ratings("player", "rename", "Dora", "Dorothea", db=club.db)
     assert count_differences(club.sync(*ROWS)) == {}
@@ -235,6 +235,8 @@ def test_renamed_player_is_recognised(club: Club) -> None:
     report = club.sync(*ROWS[:2], "2024-11-23,Dorothea,Anna,Cleo")
     assert count_differences(report) == {"changed": 1}
     assert club.list_games()["2024-11-23-1"] == "Dorothea Anna Cleo"
+    (row,) = read_json(club.ratings, club.db, "log", "--type", "game.corrected")["rows"]
+    assert [participant["player"] for participant in row["data"]["game"]["participants"]] == ["Dora", "Anna", "Cleo"]
 
 
 def test_unreadable_row_voids_nothing(one_club: Club) -> None:
@@ -260,7 +262,7 @@ def test_repeated_ids_are_refused(one_club: Club) -> None:
 
 
 def test_cleared_sheet_voids_nothing(one_club: Club) -> None:
-    """A sheet without most of its games is refused unless confirmed, and a sheet without games is always refused."""
+    """A sheet without most of its games is refused even with --yes, and a sheet without games is always refused."""
     rows = [f"2024-10-{day:02},Anna,Ben,Cleo" for day in range(1, 13)]
     one_club.import_sheet(*rows)
     report = one_club.sync(*rows[:5], code=1)

@@ -69,18 +69,20 @@ def test_several_partner_separators(tmp_path: Path, ratings: Callable[..., Any])
         ["anna", "ben", "cleo", "dora"],
         ["anna", "cleo", "dora"],
     ]
-    again = ratings("import", table, "--profile", profile, "--preview", db=url)
-    assert "1 anna & ben (3), 2 cleo & dora (1)\n" in again.stdout
-    assert "2 games of tennis, 2024-11-22 to 2024-11-23, 2 with teams, 4 players\n" in again.stdout
-    assert "0 would be appended, 2 already there" in again.stdout
+    preview = ratings("import", table, "--profile", profile, "--preview", db=url)
+    assert "1 anna & ben (3), 2 cleo & dora (1)\n" in preview.stdout
+    assert "2 games of tennis, 2024-11-22 to 2024-11-23, 2 with teams, 4 players\n" in preview.stdout
+    assert "0 would be appended, 2 already there" in preview.stdout
 
 
 def test_advice_for_two_names_in_a_cell_of_a_side(tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """If a cell holds a side, the advice for two names in it is `--partners`, not a row per player or `--ties`."""
+    """If a cell holds a side, the advice for two names in it is `--partners`, not a row for each player or `--ties`."""
     (table := tmp_path / "pairs.csv").write_text("Date,White,Black,Result\n2024-11-22,anna & ben,cleo,1-0\n", "utf-8")
     result = ratings("import", table, db=make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin"))
     advice = "'anna & ben' looks like more than one player; if they are partners on one side, pass --partners '&'; "
     assert advice in result.stderr
+    assert "--ties" not in result.stderr
+    assert "a row for each player" not in result.stderr
 
 
 def test_known_id_is_not_split_and_is_reported(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
@@ -108,7 +110,7 @@ def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: 
 
 
 def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """A table without the column `game` means the only scored game for new games, but leaves recorded games alone."""
+    """A correction with a table without the column `game` keeps the recorded game, even if no ruleset scores it."""
     url = make_tennis_ledger(ratings, tmp_path)
     ratings("record", "--game", "darts", "--game-id", "g-1", "anna", "ben", db=url)
     (table := tmp_path / "cities.csv").write_text("game_id,city\ng-1,Ulm\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Questions across changes of what is usually stable: a withdrawn ruleset, moved games, games at one time."""
+"""Queries across unusual changes: a withdrawn ruleset, games moved to another date, and simultaneous games."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from correction_helpers import (
     run_json_command,
 )
 
-CLUB, TABLE = "club-catan-elo/all", "youplay-league/L1"
+CLUB, LEAGUE = "club-catan-elo/all", "youplay-league/L1"
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
@@ -37,7 +37,7 @@ def build_club_line(game_id: str, *players: str, at: str) -> str:
 
 
 def publish(ratings: Ratings, db: str, ladder: str = CLUB, *options: object) -> int:
-    """Publish a list and return the position of its head."""
+    """Publish a list and return its position."""
     return int(read_reported_position(ratings, db, "publish", ladder, *options))
 
 
@@ -67,32 +67,32 @@ def list_marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
 
 def test_withdrawn_ruleset_shows_everywhere(db: str, ratings: Ratings) -> None:
     """A withdrawn ruleset shows in published lists, in comparisons and as a cause."""
-    published = publish(ratings, db)
+    list_position = publish(ratings, db)
     points = read_json(ratings, db, "standings", CLUB)["rows"][0]["points"]
     void = run_json_command(ratings, db, "void", "--event", "1", *REASON_OPTION)
 
-    assert [(entry["ladder"], entry["position"]) for entry in void["published"]] == [(CLUB, published)]
-    for options in (("published", "now"), (published, "now"), (published, "now", CLUB)):
-        compared = {entry["ladder"]: entry for entry in read_json(ratings, db, "diff", *options)["ladders"]}
-        assert [row["kind"] for row in compared[CLUB]["rows"]] == ["removed"] * 3
-        assert compared[CLUB]["b"]["ruleset"] is None
-    explanation = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", published)
+    assert [(entry["ladder"], entry["position"]) for entry in void["published"]] == [(CLUB, list_position)]
+    for options in (("published", "now"), (list_position, "now"), (list_position, "now", CLUB)):
+        ladders = {entry["ladder"]: entry for entry in read_json(ratings, db, "diff", *options)["ladders"]}
+        assert [row["kind"] for row in ladders[CLUB]["rows"]] == ["removed"] * 3
+        assert ladders[CLUB]["b"]["ruleset"] is None
+    explanation = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", list_position)
     assert (explanation["from"]["points"], explanation["to"]["points"]) == (points, None)
     assert [cause["cause"] for cause in explanation["causes"]] == ["taken back"]
-    stdout = ratings("explain", "--change", CLUB, "anna", "--from", published, db=db).stdout
-    assert re.search(r"^ +\d+  taken back  club-catan-elo@1 ", stdout, re.MULTILINE)  # as its publication is named
-    again = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", "now", "--to", published)
-    assert again["change"] == explanation["change"].removeprefix("-")
-    assert read_json(ratings, db, "diff", published, 2, CLUB)["ladders"][0]["rows"] != []
+    stdout = ratings("explain", "--change", CLUB, "anna", "--from", list_position, db=db).stdout
+    assert re.search(r"^ +\d+  taken back  club-catan-elo@1 ", stdout, re.MULTILINE)  # named like its publication
+    reverse = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", "now", "--to", list_position)
+    assert reverse["change"] == explanation["change"].removeprefix("-")
+    assert read_json(ratings, db, "diff", list_position, 2, CLUB)["ladders"][0]["rows"] != []
     assert ratings("verify", db=db) == (0, "", "")
 
 
 def test_unpublished_ruleset_adds_its_ladders(db: str, ratings: Ratings) -> None:
-    """Compared with a position before a ruleset, its ladders count as added."""
-    (_, whole) = read_json(ratings, db, "diff", 1, "now")["ladders"]
-    (none,) = read_json(ratings, db, "diff", 1, 2, TABLE)["ladders"]
-    assert (whole["ladder"], [row["kind"] for row in whole["rows"]]) == (CLUB, ["added"] * 3)
-    assert (none["rows"], none["a"]["ruleset"], none["b"]["ruleset"]) == ([], None, "youplay-league@1")
+    """In a comparison with a position before a ruleset was published, its ladders count as added."""
+    (_, club) = read_json(ratings, db, "diff", 1, "now")["ladders"]
+    (league,) = read_json(ratings, db, "diff", 1, 2, LEAGUE)["ladders"]
+    assert (club["ladder"], [row["kind"] for row in club["rows"]]) == (CLUB, ["added"] * 3)
+    assert (league["rows"], league["a"]["ruleset"], league["b"]["ruleset"]) == ([], None, "youplay-league@1")
     explanation = read_json(ratings, db, "explain", "--change", CLUB, "anna", "--from", 2)
     assert [cause["game_id"] for cause in explanation["causes"]] == ["c-1"]
 
@@ -112,10 +112,14 @@ def test_one_import_replaces_a_version(db: str, ratings: Ratings) -> None:
     assert ratings("import", "-", db=db, input=lines_text).stdout == "2 appended; the head is 6.\n"
     assert ratings("import", "-", db=db, input=lines_text).stdout == "0 appended, 2 already there; the head is 6.\n"
     # refused: the same withdrawal twice, with one between them that undoes it
-    void_of_void = {"type": "event.voided", "id": "again", "occurred_at": "2010-02-01T12:00:00Z"}
-    target = json.loads(ratings("export", "events", db=db).stdout.splitlines()[3])["id"]
-    undone = json.dumps({**void_of_void, "data": {"id": target, "reason": "yes"}}) + "\n"
-    refused = ratings("import", "-", db=db, input=lines_text + undone + lines_text)
+    void_id = json.loads(ratings("export", "events", db=db).stdout.splitlines()[3])["id"]
+    void_of_void = {
+        "type": "event.voided",
+        "id": "again",
+        "occurred_at": "2010-02-01T12:00:00Z",
+        "data": {"id": void_id, "reason": "yes"},
+    }
+    refused = ratings("import", "-", db=db, input=f"{lines_text}{json.dumps(void_of_void)}\n{lines_text}")
     assert (refused.exit_code, "version-exists" in refused.stderr) == (1, True)
     assert read_json(ratings, db, "standings", CLUB)["rows"][0]["points"].startswith("15312")
 
@@ -124,44 +128,45 @@ def test_one_import_replaces_a_version(db: str, ratings: Ratings) -> None:
 
 
 def test_moved_game_marks_no_other_player(db: str, ratings: Ratings) -> None:
-    """A game that moves to after a list marks only the histories of its own players."""
+    """A game that is moved to a date after a list's marks only the histories of its own players."""
     append_lines(ratings, db, build_club_line("c-2", "dora", "emil", at="2010-01-02T12:00:00Z"))
-    published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
+    list_position = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
     append_lines(ratings, db, build_club_line("c-3", "ben", "anna", at="2010-02-01T12:00:00Z"))
     run_json_command(ratings, db, "correct", "c-2", "--at", "2010-03-01T12:00:00Z", *REASON_OPTION)
     assert list_marks(ratings, db, "anna") == [[], []]
+    assert list_marks(ratings, db, "dora") == [[list_position]]
     run_json_command(ratings, db, "void", "c-1", *REASON_OPTION)
-    assert list_marks(ratings, db, "anna") == [[published]]
+    assert list_marks(ratings, db, "anna") == [[list_position]]
 
 
 def test_moved_only_game_marks_first_row(db: str, ratings: Ratings) -> None:
-    """When a player's only game moves to after a list, their first row is marked."""
-    published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
+    """When a player's only game is moved to a date after a list's, their first row is marked."""
+    list_position = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
     run_json_command(ratings, db, "correct", "c-1", "--at", "2010-03-01T12:00:00Z", *REASON_OPTION)
-    assert list_marks(ratings, db, "anna") == [[published]]
+    assert list_marks(ratings, db, "anna") == [[list_position]]
     stdout = ratings("history", "anna", CLUB, db=db).stdout
-    assert f"1031.26 ({published})" in stdout
+    assert f"1031.26 ({list_position})" in stdout
 
 
 def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> None:
-    """Games of the same time are each a cause of their own for a change."""
-    days = {"k-1": ("anna", "ben", "cleo"), "k-2": ("anna", "cleo", "ben"), "k-3": ("ben", "anna", "cleo")}
-    at = {"k-1": "2010-01-05", "k-2": "2010-01-05", "k-3": "2010-02-05"}
+    """Games of the same time are separate causes of a change."""
+    players_by_game = {"k-1": ("anna", "ben", "cleo"), "k-2": ("anna", "cleo", "ben"), "k-3": ("ben", "anna", "cleo")}
+    day_by_game = {"k-1": "2010-01-05", "k-2": "2010-01-05", "k-3": "2010-02-05"}
     append_lines(
         ratings,
         db,
         *(
-            build_galactic_line(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
-            for name, players in days.items()
+            build_galactic_line(name, *players, at=f"{day_by_game[name]}T12:00:00Z", game="gonzaga", league="L1")
+            for name, players in players_by_game.items()
         ),
     )
-    rows = read_json(ratings, db, "history", "anna", TABLE)["rows"]
+    rows = read_json(ratings, db, "history", "anna", LEAGUE)["rows"]
     interval = ("--from", "as-of=2010-01-01", "--to", "now")
-    assert list_causes(ratings, db, TABLE, "anna", *interval) == [
+    assert list_causes(ratings, db, LEAGUE, "anna", *interval) == [
         ("played", row["game_id"], row["change"]) for row in rows
     ]
-    back = list_causes(ratings, db, TABLE, "anna", "--from", "now", "--to", "as-of=2010-01-01")
-    assert back == [("not played yet", row["game_id"], f"-{row['change']}") for row in reversed(rows)]
+    reverse = list_causes(ratings, db, LEAGUE, "anna", "--from", "now", "--to", "as-of=2010-01-01")
+    assert reverse == [("not played yet", row["game_id"], f"-{row['change']}") for row in reversed(rows)]
 
 
 # arguments
@@ -184,10 +189,8 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
         (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is not a ladder"),
     ],
 )
-def test_wrong_arguments_name_the_right_ones(
-    arguments: tuple[str, ...], message: str, db: str, ratings: Ratings
-) -> None:
-    """Wrong arguments are a usage error whose message names what is right."""
+def test_wrong_arguments_are_explained(arguments: tuple[str, ...], message: str, db: str, ratings: Ratings) -> None:
+    """Wrong arguments are a usage error whose message names them, or what is right."""
     file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
     result = ratings(*(str(file) if part == "FILE" else part for part in arguments), db=db)
     assert (result.exit_code, message in result.stderr) == (2, True), result
@@ -198,8 +201,8 @@ def test_repeated_key_tries_all_values(db: str, ratings: Ratings) -> None:
     file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
     prediction = read_json(ratings, db, "whatif", file, "--set", "params.k_total=8", "--set", "params.k_total=16")
     assert [variant["set"] for variant in prediction["variants"]] == [{"params.k_total": "8"}, {"params.k_total": "16"}]
-    (named,) = read_json(ratings, db, "whatif", file, "--set", "version=3")["variants"]
-    assert named["ruleset"] == "club-catan-elo@3"
+    (variant,) = read_json(ratings, db, "whatif", file, "--set", "version=3")["variants"]
+    assert variant["ruleset"] == "club-catan-elo@3"
 
 
 @pytest.mark.slow
@@ -218,6 +221,6 @@ def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
         env={"PATH": "", "TERM": "dumb"},
         cwd=Path(__file__).parents[2],
     )
-    (compared,) = read_json(ratings, db, "diff", 3, "now", CLUB)["ladders"]
+    (ladder,) = read_json(ratings, db, "diff", 3, "now", CLUB)["ladders"]
     assert max(map(len, process.stdout.splitlines())) <= 80
-    assert all(f"{float(Fraction(row['after'])):.6f}" in process.stdout for row in compared["rows"])
+    assert all(f"{float(Fraction(row['after'])):.6f}" in process.stdout for row in ladder["rows"])

@@ -38,7 +38,7 @@ def create_old_ledger(url: str, revision: str) -> str:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
     with accept_older_schema():
-        append_players(connect(url), 1, 2)  # together, as a single one goes another way that first schemas lack
+        append_players(connect(url), 1, 2)  # in one call: the first schemas cannot take single events
     return url
 
 
@@ -86,8 +86,8 @@ def test_upgrade_preserves_history(revision: str, store: str, ratings: Ratings) 
     assert all(step["does"] for step in output["steps"])
     assert (read_revision(store), read_records(store)) == (revision, before)
 
-    done = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)
-    assert done == {**output, "dry_run": False, "upgraded": True}
+    report = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)
+    assert report == {**output, "dry_run": False, "upgraded": True}
     assert (read_revision(store), read_records(store)) == (SCHEMA_REVISION, before)
     assert ratings("verify", "--head", read_head(store), db=store) == (0, "", "")
     result = ratings("upgrade", db=store)
@@ -155,17 +155,17 @@ def test_upgrade_creates_no_ledger(store: str, ratings: Ratings) -> None:
 def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
     """A program that records during an upgrade continues, and its later events are sound.
 
-    It checked the schema when it began. The guards check each of its rows as they are now.
+    The program checked the schema when it began. The new guards check each of its later rows.
     """
     create_old_ledger(store, OLD)
-    recording = connect(store, keep_open=True)
+    ledger = connect(store, keep_open=True)
     with pytest.raises(OldSchema, match=f"the ledger has schema {OLD}, but this program needs {SCHEMA_REVISION}"):
-        append_players(recording, 3)
+        append_players(ledger, 3)
     with accept_older_schema():
-        append_players(recording, 3)
+        append_players(ledger, 3)
     assert ratings("upgrade", db=store).exit_code == 0
-    append_players(recording, 4)
-    recording.close()
+    append_players(ledger, 4)
+    ledger.close()
     assert ratings("verify", db=store) == (0, "", "")
     assert len(read_records(store)) == 4
 
@@ -222,7 +222,7 @@ def test_unwritable_file_is_not_upgraded(tmp_path: Path, ratings: Ratings, monke
 def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
     """An upgrade recreates missing views, and the ledger verifies again."""
     views = ("live_ladders", "events_readable")
-    with open_for_reading(ledger_url) as connection:
+    with open_for_writing(ledger_url) as connection:
         for view in views:
             connection.execute(text(f"DROP VIEW {view}"))
     assert ratings("verify", db=ledger_url).exit_code == 1
@@ -241,29 +241,29 @@ def test_page_shows_what_upgrade_prints(tmp_path: Path, ratings: Ratings, monkey
 
 
 def test_upgrade_names_the_grants(store: str, ratings: Ratings) -> None:
-    """After an upgrade in PostgreSQL, the output names the command that prints the missing grants exactly as typed."""
+    """In PostgreSQL, the output of an upgrade names a command that prints the missing grants and works as typed."""
     create_old_ledger(store, OLD)
     result = ratings("upgrade", db=store)
     owner = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)["owner"]
-    named = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("ratings grants")]
+    commands = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("ratings grants")]
     if not store.startswith("postgresql"):
-        assert named == []
+        assert commands == []
         return
-    assert named == ["ratings grants --sql --as owner"]
+    assert commands == ["ratings grants --sql --as owner"]
     assert f"that {owner} runs" in result.stdout
-    statements = ratings(*named[0].split()[1:], db=store)
+    statements = ratings(*commands[0].split()[1:], db=store)
     assert (statements.exit_code, "GRANT" in statements.stdout) == (0, True)
 
 
 def test_documented_way_back_keeps_later_events(ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
-    """The documented commands of the way back restore the same head.
+    """The documented commands for going back to an older program restore the same head.
 
-    The export for a program without last lines contains events only.
+    The documented export for a program that does not know the last line has only the events.
     """
     page = PAGE.read_text(encoding="utf-8")
-    documented = re.search(r"```\nratings (export events -o) (\S+) .*\nratings (import --restore) \2 ", page)
-    assert documented is not None
-    export, file, restore = documented[1].split(), str(tmp_path / documented[2]), documented[3].split()
+    match = re.search(r"```\nratings (export events -o) (\S+) .*\nratings (import --restore) \2 ", page)
+    assert match is not None
+    export, file, restore = match[1].split(), str(tmp_path / match[2]), match[3].split()
     append_players(connect(ledger_url), 1, 2)
     assert ratings(*export, file, db=ledger_url).exit_code == 0
     copy = str(tmp_path / "copy.db")
@@ -272,5 +272,5 @@ def test_documented_way_back_keeps_later_events(ledger_url: str, tmp_path: Path,
     assert read_head(copy) == read_head(ledger_url)
 
     assert "`ratings export events > since.jsonl`" in page
-    alone = ratings("export", "events", db=ledger_url).stdout
-    assert [json.loads(line)["position"] for line in alone.splitlines()] == [1, 2]
+    events_text = ratings("export", "events", db=ledger_url).stdout
+    assert [json.loads(line)["position"] for line in events_text.splitlines()] == [1, 2]
