@@ -33,7 +33,10 @@ pytestmark = pytest.mark.ledger(make=create_published_ledger, store="sqlite")
 
 
 def get_publish_refusal(ratings: Ratings, db: str, *arguments: object) -> str:
-    """Return the code with which publishing is refused; it exits with 1, names the code twice, and writes nothing."""
+    """Run `publish`, which must be refused, and return the code.
+
+    The command must exit with 1, name the code in JSON and in the readable message, and write nothing.
+    """
     before = read_head(ratings, db)
     result = ratings("publish", *arguments, "--format", "json", db=db)
     (rejected,) = json.loads(result.stdout)["rejected"]
@@ -55,16 +58,16 @@ def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, led
     """Publishing a ladder records its rows, and --as-published shows exactly those."""
     create_published_ledger(ratings, ledger_url)
     before = read_position(ratings, ledger_url)
-    now = read_json(ratings, ledger_url, "standings", ladder)
+    standings = read_json(ratings, ledger_url, "standings", ladder)
     report = publish(ratings, ledger_url, ladder)
     rows, list_event = list_records(ratings, ledger_url)[before:]
 
     # running points are published as of the instant of publication, a month or a year as a whole
     as_of = list_event["occurred_at"] if ladder == BASIC else None
     assert report == {
-        "ladder": ladder, "ruleset": now["ruleset"], "as_of": as_of, "known_at": before, "rules": None,
-        "games": now["games"], "digest": now["digest"], "row_count": len(now["rows"]), "position": before + 2,
-        "appended": 2, "existing": 0, "dry_run": False, "rejected": [],
+        "ladder": ladder, "ruleset": standings["ruleset"], "as_of": as_of, "known_at": before, "rules": None,
+        "games": standings["games"], "digest": standings["digest"], "row_count": len(standings["rows"]),
+        "position": before + 2, "appended": 2, "existing": 0, "dry_run": False, "rejected": [],
     }  # fmt: skip
     assert (rows["type"], list_event["type"], list_event["by"], list_event["position"]) == (
         "list.rows",
@@ -74,19 +77,19 @@ def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, led
     )
     assert rows["data"] == {
         "ladder": ladder,
-        "digest": now["digest"],
+        "digest": standings["digest"],
         "part": 1,
         "parts": 1,
-        "rows": [{key: value for key, value in row.items() if value is not None} for row in now["rows"]],
+        "rows": [{key: value for key, value in row.items() if value is not None} for row in standings["rows"]],
     }
     assert list_event["data"] == {
         "ladder": ladder,
-        "digest": now["digest"],
+        "digest": standings["digest"],
         "known_at": before,
-        "ruleset": now["ruleset"],
-        "row_count": len(now["rows"]),
+        "ruleset": standings["ruleset"],
+        "row_count": len(standings["rows"]),
         "parts": 1,
-        "games": now["games"],
+        "games": standings["games"],
         **({} if as_of is None else {"as_of": as_of}),
     }
     source = {
@@ -95,7 +98,7 @@ def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, led
         "recorded_at": list_event["recorded_at"],
         "by": "editor",
     }
-    assert read_published_list(ratings, ledger_url, ladder) == {**now, "as_of": as_of, "published": source}
+    assert read_published_list(ratings, ledger_url, ladder) == {**standings, "as_of": as_of, "published": source}
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
 
@@ -103,11 +106,11 @@ def test_published_lists_keep_gold_and_places(db: str, ratings: Ratings) -> None
     """Monthly and annual lists are published with their gold, places and absent ranks."""
     for ladder in LISTS:
         publish(ratings, db, ladder)
-    of_month, of_year = (read_published_list(ratings, db, ladder)["rows"] for ladder in (MARCH, YEAR))
+    month_rows, year_rows = (read_published_list(ratings, db, ladder)["rows"] for ladder in (MARCH, YEAR))
 
-    assert [(row["rank"], row["player"], row["gold"]) for row in of_month][:2] == [(1, "anna", 2), (2, "ben", 1)]
-    assert [(row["rank"], row["player"]) for row in of_month][2:] == [(None, "cleo")]
-    assert [(row["rank"], row["player"], row["points"], row["places"]) for row in of_year] == [
+    assert [(row["rank"], row["player"], row["gold"]) for row in month_rows][:2] == [(1, "anna", 2), (2, "ben", 1)]
+    assert [(row["rank"], row["player"]) for row in month_rows][2:] == [(None, "cleo")]
+    assert [(row["rank"], row["player"], row["points"], row["places"]) for row in year_rows] == [
         (1, "anna", "451", [1, 150, 150, 150]),
         (2, "ben", "452", [2, 150, 150, 150]),
     ]
@@ -116,18 +119,23 @@ def test_published_lists_keep_gold_and_places(db: str, ratings: Ratings) -> None
 @pytest.mark.slow
 def test_published_list_never_changes(db: str, ratings: Ratings) -> None:
     """Later games, corrections, voids and renames change no published list, in any format."""
-    forms = [(ladder, form) for ladder in LISTS for form in ("table", "json", "csv")]
+
+    def show_lists() -> list[Any]:
+        return [
+            ratings("standings", ladder, "--as-published", "--format", output_format, db=db)
+            for ladder in LISTS
+            for output_format in ("table", "json", "csv")
+        ]
+
     for ladder in LISTS:
         publish(ratings, db, ladder)
-    before = {form: ratings("standings", form[0], "--as-published", "--format", form[1], db=db) for form in forms}
+    before = show_lists()
     append_lines(ratings, db, build_catan_line("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
     for command in (["correct", "m-1", "ben", "anna"], ["void", "m-8"], ["player", "rename", "ben", "benno"]):
         assert ratings(*command, *(REASON_OPTION if command[0] != "player" else ()), db=db).exit_code == 0
 
-    assert {
-        form: ratings("standings", form[0], "--as-published", "--format", form[1], db=db) for form in forms
-    } == before
-    assert all(result.exit_code == 0 and "ben" in result.stdout for result in before.values())
+    assert show_lists() == before
+    assert all(result.exit_code == 0 and "ben" in result.stdout for result in before)
     assert "benno" in ratings("standings", BASIC, db=db).stdout
     assert ratings("verify", db=db) == (0, "", "")
 
@@ -161,24 +169,26 @@ def test_published_list_shows_its_source(db: str, ratings: Ratings) -> None:
 
 def test_published_list_is_chosen_by_time(db: str, ratings: Ratings) -> None:
     """--as-of and --known-at choose a published list by played time and by position."""
-    places = {day: publish(ratings, db, BASIC, "--as-of", day)["position"] for day in ("2010-03-02", "2010-03-05")}
-    places["whole"] = publish(ratings, db, BASIC)["position"]
+    positions_by_list = {
+        day: publish(ratings, db, BASIC, "--as-of", day)["position"] for day in ("2010-03-02", "2010-03-05")
+    }
+    positions_by_list["whole"] = publish(ratings, db, BASIC)["position"]
     list_by_options = {
         (): "whole",
         ("--as-of", "2010-03-02"): "2010-03-02",
         ("--as-of", "2010-03-05"): "2010-03-05",
         ("--as-of", "2010-03-05T23:59:59.999999+01:00"): "2010-03-05",
-        ("--known-at", places["2010-03-05"]): "2010-03-05",
-        ("--known-at", places["whole"] - 1): "2010-03-05",
-        ("--known-at", places["2010-03-02"]): "2010-03-02",
+        ("--known-at", positions_by_list["2010-03-05"]): "2010-03-05",
+        ("--known-at", positions_by_list["whole"] - 1): "2010-03-05",
+        ("--known-at", positions_by_list["2010-03-02"]): "2010-03-02",
     }
     positions = {
         options: read_published_list(ratings, db, BASIC, *options)["published"]["position"]
         for options in list_by_options
     }
 
-    assert positions == {options: places[which] for options, which in list_by_options.items()}
-    for options in (("--as-of", "2010-03-03"), ("--known-at", places["2010-03-02"] - 1)):
+    assert positions == {options: positions_by_list[name] for options, name in list_by_options.items()}
+    for options in (("--as-of", "2010-03-03"), ("--known-at", positions_by_list["2010-03-02"] - 1)):
         result = ratings("standings", BASIC, "--as-published", *options, db=db)
         assert (result.exit_code, "is published; see: ratings publish --help" in result.stderr) == (1, True)
 
@@ -232,7 +242,7 @@ def test_ended_period_can_be_published(
 
 
 def test_empty_list_cannot_be_published(db: str, ratings: Ratings) -> None:
-    """Publishing an empty list is refused, and an unknown ladder is a usage error."""
+    """Publishing an empty list is refused; a name that is not a ladder's, or an invalid date, is a usage error."""
     assert get_publish_refusal(ratings, db, "catan-elo/domaine") == "list-empty"
     assert get_publish_refusal(ratings, db, BASIC, "--as-of", "2010-02-28") == "list-empty"
     for arguments in (("nothing",), ("catan-elo",), (BASIC, "--as-of", "soon")):
@@ -254,12 +264,12 @@ def test_unchanged_list_is_not_republished(db: str, ratings: Ratings) -> None:
     assert (first["digest"] != second["digest"], first["digest"]) == (True, third["digest"])
     assert read_published_list(ratings, db, BASIC)["published"]["position"] == third["position"]
     assert read_published_list(ratings, db, BASIC, "--known-at", third["position"] - 1)["digest"] == second["digest"]
-    # the same rows as of a day are a list of their own
+    # the same rows with --as-of are a separate list
     assert publish(ratings, db, BASIC, "--as-of", "2010-03-31")["digest"] == first["digest"]
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_publish_dry_run_writes_nothing(tmp_path: Path, db: str, ratings: Ratings) -> None:
+def test_publish_dry_run_writes_nothing(db: str, ratings: Ratings) -> None:
     """A dry run of publishing reports the result of the real run and writes nothing."""
     before = hashlib.sha256(Path(db).read_bytes()).hexdigest()
     preview = publish(ratings, db, MARCH, "--dry-run")
@@ -280,13 +290,16 @@ def test_publish_dry_run_writes_nothing(tmp_path: Path, db: str, ratings: Rating
 
 @pytest.mark.slow
 def test_published_list_is_voided_and_restored(db: str, ratings: Ratings) -> None:
-    """Voiding a list brings the previous one back, and voiding that void restores the list."""
+    """Voiding a list brings the previous one back, and voiding that void restores the list.
+
+    A list that is voided again can be published again.
+    """
     first = publish(ratings, db, BASIC)
     append_lines(ratings, db, build_catan_line("next", "ben", "anna", at="2010-04-02T12:00:00Z"))
     second = publish(ratings, db, BASIC)
 
-    def void_event(place: int) -> int:
-        result = ratings("void", "--event", place, *REASON_OPTION, "--format", "json", db=db)
+    def void_event(position: int) -> int:
+        result = ratings("void", "--event", position, *REASON_OPTION, "--format", "json", db=db)
         assert (result.exit_code, json.loads(result.stdout)["changes"]) == (0, []), result
         return read_position(ratings, db)
 
@@ -295,10 +308,10 @@ def test_published_list_is_voided_and_restored(db: str, ratings: Ratings) -> Non
     void_event(first["position"])
     assert ratings("standings", BASIC, "--as-published", db=db).exit_code == 1
     assert read_published_list(ratings, db, BASIC, "--known-at", void_position)["digest"] == first["digest"]
-    void_event(void_position)
+    void_of_void_position = void_event(void_position)
     assert read_published_list(ratings, db, BASIC)["digest"] == second["digest"]
     assert get_publish_refusal(ratings, db, BASIC) == "list-exists"
-    void_event(void_position + 2)
+    void_event(void_of_void_position)
     assert publish(ratings, db, BASIC)["digest"] == second["digest"]
     assert ratings("verify", db=db) == (0, "", "")
 
@@ -352,7 +365,7 @@ def test_long_list_is_split_into_parts(tmp_path: Path, db: str, ratings: Ratings
 
 @pytest.mark.slow
 def test_published_lists_survive_restore(tmp_path: Path, db: str, ratings: Ratings) -> None:
-    """Published lists survive a restore byte for byte, and an import with the same rows."""
+    """A restore keeps published lists byte for byte; an import keeps their rows."""
     for ladder in LISTS:
         publish(ratings, db, ladder)
     assert ratings("void", "m-8", *REASON_OPTION, db=db).exit_code == 0

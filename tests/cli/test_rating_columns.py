@@ -1,4 +1,4 @@
-"""Columns of ratings: as many decimals in each row, and a legend of their marks below the table."""
+"""Columns of ratings: the same number of decimals in each row, and a legend of their marks below the table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,11 @@ MARKS = "± is the uncertainty of a rating (its deviation); ? marks a provisiona
 
 @pytest.fixture
 def db(store: str, ratings: Ratings) -> str:
-    """Return a board-game club under a system with deviations, and Elo for another game."""
+    """Return the URL of a ledger: go under a system with deviations, and chess under Elo."""
     assert ratings("init", "--for", "go", "--system", "weng-lin", "--zone", "UTC", db=store).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=store).exit_code == 0
-    seats = [("anna", "ben"), ("anna", "cleo"), ("cleo", "ben"), ("anna", "ben")]
-    for number, (winner, loser) in enumerate(seats, 1):
+    results = [("anna", "ben"), ("anna", "cleo"), ("cleo", "ben"), ("anna", "ben")]
+    for number, (winner, loser) in enumerate(results, 1):
         game = ("--game-id", f"g-{number}", "--at", f"2024-01-{number:02}")
         assert ratings("record", "-q", "--game", "go", *game, winner, loser, db=store).exit_code == 0
     chess = ("--game", "chess", "--game-id", "c-1", "--at", "2024-01-05")
@@ -24,13 +24,16 @@ def db(store: str, ratings: Ratings) -> str:
 
 
 def test_standings_explain_their_marks(db: str, ratings: Ratings) -> None:
-    """Deviations and question marks get one sentence, and what ranks another; plain points get none."""
+    """One sentence explains deviations and question marks, another the ranking; plain points have no legend.
+
+    Ratings and deviations have two decimals.
+    """
     stdout = ratings("standings", "weng-lin-go", db=db).stdout
     table, _, legend = stdout.partition("\n\n")[2].partition("\n\n")
     assert legend == f"{MARKS} Ranked by the rating minus 3 deviations.\n"
-    ratings_shown = [line.split()[2:5] for line in table.splitlines()[1:]]
-    assert all(len(rating.partition(".")[2]) == 2 for rating, _, _ in ratings_shown)
-    assert all(len(deviation.strip("?").partition(".")[2]) == 2 for _, _, deviation in ratings_shown)
+    rating_cells = [line.split()[2:5] for line in table.splitlines()[1:]]
+    assert all(len(rating.partition(".")[2]) == 2 for rating, _, _ in rating_cells)
+    assert all(len(deviation.strip("?").partition(".")[2]) == 2 for _, _, deviation in rating_cells)
     assert ratings("publish", "weng-lin-go", "--as-of", "2024-01-31", db=db).exit_code == 0
     assert ratings("standings", "weng-lin-go", "--as-published", db=db).stdout.endswith(f"\n\n{legend}")
     assert "±" not in ratings("standings", "elo-chess", db=db).stdout
@@ -38,6 +41,6 @@ def test_standings_explain_their_marks(db: str, ratings: Ratings) -> None:
 
 
 def test_effects_have_the_same_decimals(db: str, ratings: Ratings) -> None:
-    """Points before a change, the change and the points after it are written with as many decimals."""
+    """Points before a change, the change, and the points after it have the same number of decimals."""
     stdout = ratings("adjust", "elo-chess", "anna", "0.5", "--reason", "a fee", "--by", "mira", db=db).stdout
     assert "anna    1016.0    +0.5  1016.5\n" in stdout

@@ -15,11 +15,11 @@ Ratings = Callable[..., Any]
 
 @pytest.fixture
 def create_filled_ledger(copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
-    """Return a function that creates a ledger of the shipped rulesets, further ruleset files, and events."""
+    """Return a function that creates a ledger with the shipped rulesets, further rulesets, and events."""
 
-    def create(events: list[dict[str, Any]], *files: str) -> str:
+    def create(events: list[dict[str, Any]], *rulesets: str) -> str:
         db = copy_ledger_file(make_ruled_ledger)
-        for number, text in enumerate(files):
+        for number, text in enumerate(rulesets):
             (tmp_path / f"{number}.toml").write_text(text, encoding="utf-8")
             result = ratings("rules", "publish", tmp_path / f"{number}.toml", db=db)
             assert result.exit_code == 0, result.stderr
@@ -38,7 +38,7 @@ def read_output(ratings: Ratings, db: str, *arguments: str) -> Any:
 
 
 def build_league_ruleset(**params: str) -> str:
-    """Return a version of youplay-league with other parameters, in force from 1950 on."""
+    """Return the text of a version of youplay-league with other parameters, in force from 1950 on."""
     text = (SHIPPED / "youplay-league-1.toml").read_text(encoding="utf-8").partition("[params]")[0]
     text = text.replace('version = "1"', 'version = "house"').replace("1900-01-01", "1950-01-01")
     return text + "[params]\n" + "".join(f"{name} = {value}\n" for name, value in params.items())
@@ -60,9 +60,9 @@ def test_explained_points_add_up(ratings: Ratings, create_filled_ledger: Callabl
     db = create_filled_ledger([*build_list_events(), build_adjustment("catan-elo/basic", "anna", "-30", 2)])
     explanation = read_output(ratings, db, "explain", "anna", "catan-elo/basic")
 
-    counted = [Fraction(entry["change"]) for entry in explanation["games"] if entry["change"] is not None]
+    changes = [Fraction(entry["change"]) for entry in explanation["games"] if entry["change"] is not None]
     assert explanation["start"] == "1000"
-    assert Fraction(explanation["start"]) + sum(counted) == Fraction(explanation["points"])
+    assert Fraction(explanation["start"]) + sum(changes) == Fraction(explanation["points"])
     (adjustment,) = [entry for entry in explanation["games"] if entry["game_id"] is None]
     assert (adjustment["change"], adjustment["reason"]) == ("-30", "three evenings late")
     table = ratings("explain", "anna", "catan-elo/basic", db=db).stdout
@@ -94,18 +94,18 @@ def test_explain_marks_games_not_among_best(ratings: Ratings, create_filled_ledg
 
 
 @pytest.mark.parametrize(
-    ("rule", "amount", "detail"),
+    ("tie_break", "amount", "detail"),
     [('"more wins"', "1", "more wins; ben 0"), ('"head-to-head"', "-1", "head-to-head; ben 1")],
 )
 def test_explain_shows_tie_break_counts(
-    rule: str, amount: str, detail: str, ratings: Ratings, create_filled_ledger: Callable[..., str]
+    tie_break: str, amount: str, detail: str, ratings: Ratings, create_filled_ledger: Callable[..., str]
 ) -> None:
     """`explain` shows the count of a tie-break, for the player and for those tied with them.
 
     Anna has one win; ben, with equal points, finished before anna whenever they met.
     """
     games = [build_league_game("g1", 1, "cleo ben anna"), build_league_game("g2", 2, "anna cleo")]
-    db = create_filled_ledger(games, build_league_ruleset(tie_break=rule))
+    db = create_filled_ledger(games, build_league_ruleset(tie_break=tie_break))
     explanation = read_output(ratings, db, "explain", "anna", "youplay-league/L")
 
     assert [(term["term"], term["amount"], term["detail"]) for term in explanation["terms"]] == [
@@ -175,12 +175,12 @@ def test_explain_justifies_uncounted_games(ratings: Ratings, create_filled_ledge
 def test_explain_uses_the_account_at_that_time(ratings: Ratings, create_filled_ledger: Callable[..., str]) -> None:
     """`explain` of an annual list names the account that the player had at the end of the year, or at --as-of."""
     account = {"player": "cleo", "account": "free"}
-    change = {"type": "player.account_changed", "occurred_at": "2010-03-20T12:00:00Z", "data": account}
+    account_change = {"type": "player.account_changed", "occurred_at": "2010-03-20T12:00:00Z", "data": account}
     games = [
         build_list_game(f"c{day}", f"2010-03-{day:02d}T20:00:00Z", "cleo ben", group="cities-knights")
         for day in range(1, 8)
     ]
-    db = create_filled_ledger([*games, change])
+    db = create_filled_ledger([*games, account_change])
 
     def read_last_detail(*axes: str) -> Any:
         return read_output(ratings, db, "explain", "cleo", "catan-annual/7/cities-knights/2010", *axes)["terms"][-1][

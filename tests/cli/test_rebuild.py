@@ -37,7 +37,7 @@ def record_game(ratings: Ratings, db: str, game_id: str) -> None:
 
 
 def import_failing_adjustments(ratings: Ratings, db: str, ladder: str = ELO_LADDER) -> None:
-    """Import adjustments that let each replay fail."""
+    """Import adjustments with which every replay of the ladder fails."""
     data = {"ladder": ladder, "player": "anna", "points": "1000000000", "reason": "r"}
     event = {"type": "points.adjusted", "occurred_at": "2020-02-01T12:00:00Z", "data": data}
     lines = [json.dumps({"id": f"{ladder} {number}", **event}) for number in range(10)]
@@ -76,22 +76,22 @@ def test_rebuild_reports_its_work(db: str, ratings: Ratings) -> None:
 def test_status_lists_generations(db: str, ratings: Ratings) -> None:
     """`status` lists the generations that are kept and marks the live one."""
     assert read_json(ratings, db, "status")["generations"] == []
-    for number, names in enumerate([(), (ELO_LADDER,), ()]):
-        assert ratings("rebuild", *names, "--keep", 3, db=db).exit_code == 0
+    for number, ladders in enumerate([(), (ELO_LADDER,), ()]):
+        assert ratings("rebuild", *ladders, "--keep", 3, db=db).exit_code == 0
         record_game(ratings, db, f"late-{number}")
-    read = read_json(ratings, db, "status")
+    status = read_json(ratings, db, "status")
 
     assert [
-        (entry["generation"], entry["ladders"], entry["built"], entry["live"]) for entry in read["generations"]
+        (entry["generation"], entry["ladders"], entry["built"], entry["live"]) for entry in status["generations"]
     ] == [(3, 2, 2, True), (2, 2, 1, False), (1, 2, 2, False)]
-    assert [read["position"] - entry["position"] for entry in read["generations"]] == [1, 3, 3]
-    assert read["generation"] == {
+    assert [status["position"] - entry["position"] for entry in status["generations"]] == [1, 3, 3]
+    assert status["generation"] == {
         "generation": 3,
-        "position": read["position"] - 1,
+        "position": status["position"] - 1,
         "behind": 1,
-        "finished_at": read["generations"][0]["finished_at"],
-        "finished": read["generations"][0]["finished_at"][:19] + "Z",
-        "age_seconds": read["age_seconds"],
+        "finished_at": status["generations"][0]["finished_at"],
+        "finished": status["generations"][0]["finished_at"][:19] + "Z",
+        "age_seconds": status["age_seconds"],
     }
     lines = ratings("status", db=db).stdout.splitlines()
     assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-6])
@@ -108,7 +108,7 @@ def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
         positions.append(read_json(ratings, db, "status")["position"])
         record_game(ratings, db, f"late-{number}")
     result = ratings("rebuild", "--rollback", db=db)
-    again = read_json(ratings, db, "rebuild", "--rollback")
+    second_report = read_json(ratings, db, "rebuild", "--rollback")
     refused = ratings("rebuild", "--rollback", db=db)
 
     assert result == (
@@ -116,7 +116,7 @@ def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
         f"generation 2, built at position {positions[1]}, is live again; generation 3 is deleted\n",
         "",
     )
-    assert (again["generation"], again["position"], again["given_up"]) == (1, positions[0], 2)
+    assert (second_report["generation"], second_report["position"], second_report["given_up"]) == (1, positions[0], 2)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "no earlier generation to go back to; only generation 1 is stored" in refused.stderr
     assert [entry["generation"] for entry in read_json(ratings, db, "status")["generations"]] == [1]
@@ -125,7 +125,7 @@ def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.parametrize("arguments", [[ELO_LADDER], ["--check"], ["--keep", "2"]])
 def test_rollback_with_rebuild_options_is_refused(arguments: list[str], db: str, ratings: Ratings) -> None:
-    """`--rollback` with arguments that only a rebuild takes is a usage error."""
+    """`--rollback` with arguments that only a rebuild takes is a usage error, and so is `--keep` below 2."""
     assert ratings("rebuild", "--rollback", *arguments, db=db).exit_code == 2
     assert ratings("rebuild", "--keep", "1", db=db).exit_code == 2
 

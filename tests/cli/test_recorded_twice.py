@@ -1,4 +1,4 @@
-"""`record` without a time, again: the same game is there already, whenever it is said to have been."""
+"""The same game recorded twice without a time is already there the second time, although the clock has moved on."""
 
 import json
 
@@ -26,11 +26,13 @@ def test_same_game_is_already_there(db: str, ratings: Ratings) -> None:
 def test_same_json_is_already_there(db: str, ratings: Ratings) -> None:
     """JSON without a time that is recorded twice is already there the second time.
 
-    It is given as the data of a game, and as a whole event with its own id.
+    The JSON is the data of a game, or a whole event with its own id.
     """
-    own = json.loads(build_event_line("game.recorded", event_id="mine", **build_game_data("g-11", "anna", "ben")))
-    del own["occurred_at"]
-    for line in (json.dumps(build_game_data("g-10", "anna", "ben")), json.dumps(own)):
+    event_with_id = json.loads(
+        build_event_line("game.recorded", event_id="mine", **build_game_data("g-11", "anna", "ben"))
+    )
+    del event_with_id["occurred_at"]
+    for line in (json.dumps(build_game_data("g-10", "anna", "ben")), json.dumps(event_with_id)):
         assert ratings("record", db=db, input=line).stdout.startswith("1 appended")
         assert ratings("record", db=db, input=line).stdout.startswith("0 appended, 1 already there")
 

@@ -50,7 +50,7 @@ def test_header_faults_are_reported_together(db: str, ratings: Ratings) -> None:
 def test_repeated_fault_takes_one_line(
     spoil: Callable[[str], str | bytes], code: str, db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A fault on 600 lines takes one line on a terminal; JSON and the file of rejects list all of them."""
+    """A fault on 600 lines takes one line on standard error; JSON and the file of rejects list all 600."""
     path, content = tmp_path / "games.csv", spoil(HEADER + "".join(ROW.format(n) for n in range(600)))
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     result = ratings("import", path, db=db)
@@ -64,7 +64,7 @@ def test_repeated_fault_takes_one_line(
 
 
 def test_repeated_fault_is_counted_by_game(db: str, ratings: Ratings) -> None:
-    """In a table with two rows per game, a fault in three games is shown once, with two more, the last in line 6."""
+    """In a table with two rows per game, a repeated fault is shown once, with the number of further games."""
     rows = "".join(f"g-{n},2024-03-0{n}T12:00,chess,{name},1\n" for n in (1, 2, 3) for name in ("anna", "ben"))
     result = ratings("import", "-", db=db, input=f"game_id,occurred_at,game,player,place\n{rows}")
     (line,) = result.stderr.splitlines()
@@ -73,8 +73,8 @@ def test_repeated_fault_is_counted_by_game(db: str, ratings: Ratings) -> None:
     assert result.stdout.startswith("0 appended, 3 refused;")
 
 
-def test_terminal_shows_twenty_faults(db: str, ratings: Ratings) -> None:
-    """A terminal shows twenty different faults and the number of the others."""
+def test_text_output_shows_twenty_faults(db: str, ratings: Ratings) -> None:
+    """The text output shows twenty different faults and the number of the others; JSON lists all."""
     content = HEADER + "".join(ROW.format(n).replace("anna", f"x{n}" + "y" * 65) for n in range(30))
     lines = ratings("import", "-", db=db, input=content).stderr.splitlines()
     assert len(lines) == 21
@@ -112,9 +112,9 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
     set_clock(monkeypatch, f"{NOW:%Y-%m-%dT%H:%M:%S.%fZ}")
 
 
-def format_chess_line(at: str, name: str = "g-1") -> str:
+def format_chess_line(at: str, game_id: str = "g-1") -> str:
     """Return a game of chess at a time as a line of JSON."""
-    return format_game_line(name, "anna", "ben", at=at, game="chess")
+    return format_game_line(game_id, "anna", "ben", at=at, game="chess")
 
 
 # the arguments and the standard input of commands that record or date a game

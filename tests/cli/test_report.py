@@ -103,8 +103,8 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
         ("D4", "ben", "renamed: dora is renamed <dora>", ""),
         ("D5", "ben", "corrected: c-3: group rivals-duel instead of basic", REASONS["correct"]),
     ]
-    reached = [(row[0], row[1]) for row in effects[1:]]
-    expected = [
+    affected_ladders = [(row[0], row[1]) for row in effects[1:]]
+    assert affected_ladders == [
         ("D1", "galactic-points"),
         ("D2", "catan-elo/basic"),
         ("D3", "galactic-points"),
@@ -112,7 +112,6 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
         ("D5", "catan-elo/basic"),
         ("D5", "catan-elo/rivals-duel"),
     ]
-    assert reached == expected
 
 
 def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -123,12 +122,12 @@ def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path
     page = Tables(write_report(ratings, db, tmp_path / "day.html"))
     rows = page.tables[-1][1:]
     (ladder,) = read_json(ratings, db, "diff", "9", "now", "galactic-points")["ladders"]
-    moved = {row["player"]: row for row in ladder["rows"]}
+    diff_rows = {row["player"]: row for row in ladder["rows"]}
     assert {row[0] for row in rows} == {"anna", "cleo", "<dora>"}
-    for player, before, change, after, _, by in rows:
-        assert (before, after) == (moved[player]["before"], moved[player]["after"])
+    for player, before, change, after, _, causes_text in rows:
+        assert (before, after) == (diff_rows[player]["before"], diff_rows[player]["after"])
         assert Fraction(change) == Fraction(after) - Fraction(before)
-        causes = [cause.rsplit(" ", 1) for cause in by.split(", ")]
+        causes = [cause.rsplit(" ", 1) for cause in causes_text.split(", ")]
         assert sum(Fraction(amount) for _, amount in causes) == Fraction(change)
         assert {cause for cause, _ in causes} <= {"D1", "D3", "games"}
     assert [Fraction(row[2]) for row in rows] == sorted((Fraction(row[2]) for row in rows), reverse=True)
@@ -184,13 +183,8 @@ def test_surplus_causes_are_summed_up(one_db: str, ratings: Ratings, tmp_path: P
     assert (row[2], row[5]) == ("+28", "D7 +7, D6 +6, D5 +5, D4 +4, 3 others +6")
 
 
-def test_report_keeps_an_existing_file(
-    one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A report never overwrites an existing file.
-
-    This holds for all commands that write files, even if the file appears while the page is computed.
-    """
+def test_report_keeps_an_existing_file(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A report never overwrites an existing file, even if the file appears while the page is computed."""
     path = tmp_path / "day.html"
     path.write_text("mine")
     result = ratings("report", "changes", "--from", "9", "-o", path, db=one_db)

@@ -11,7 +11,7 @@ from correction_helpers import Ratings, append_lines, build_event_line, build_ga
 from every_ladder import FIRST_GAMES_POSITION, LADDERS, create_every_ladder
 from reported import ReportParser, parse_exact_number
 
-CHANGED = "Causes of the difference"
+CAUSES_HEADING = "Causes of the difference"
 THEN = ("--known-at", str(FIRST_GAMES_POSITION))
 NOW: tuple[str, ...] = ()
 
@@ -52,52 +52,54 @@ def assert_sums(page: ReportParser, expected: Sequence[tuple[Fraction | None, st
                 row for row in page.tables[f"How the points add up, known at position {position}"][0] if row[0] == "sum"
             )
             assert page.read_account(heading)[2] == parse_exact_number(total[2]), heading
-        elif heading == CHANGED:
+        elif heading == CAUSES_HEADING:
             opening, _, closing = page.read_account(heading)
             assert (then in (None, opening), now in (None, closing)) == (True, True)
         else:
             assert tables
-    if CHANGED not in page.tables:
-        (sentence,) = page.texts[CHANGED]
+    if CAUSES_HEADING not in page.tables:
+        (sentence,) = page.texts[CAUSES_HEADING]
         assert sentence.startswith("Nothing that was recorded")
         assert then == now
 
 
-def count_game_tables(page: ReportParser, ratings: Ratings, db: str, ladder: str, player: str, *axes: str) -> int:
+def check_and_count_game_tables(
+    page: ReportParser, ratings: Ratings, db: str, ladder: str, player: str, *axes: str
+) -> int:
     """Assert that every counted game of a player has a table of terms with its change, and return their number."""
     games = read_json(ratings, db, "explain", "--player", player, ladder, *axes)["games"]
-    counted = {game["game_id"]: Fraction(game["change"]) for game in games if game["game_id"] and game["change"]}
-    for game_id, change in counted.items():
+    changes = {game["game_id"]: Fraction(game["change"]) for game in games if game["game_id"] and game["change"]}
+    for game_id, change in changes.items():
         game_terms = [[parse_exact_number(row[-1]) for row in table[1:]] for table in page.tables[game_id]]
         assert all(sum(terms) == last for *terms, last in game_terms), game_id
         assert change in [last for *_, last in game_terms], game_id
-    return len(counted)
+    return len(changes)
 
 
-RENAMED = (
+LADDERS_OF_BENNO = (
     "elo-chess/all",
     "galactic-points",
     "catan-monthly/7/basic/2010-03",
     "catan-annual/7/basic/2010",
     "youplay-wsim/L1",
 )
-NEW = (
+LADDERS_OF_EVE = (
     "b5-league/2010-1",
     "catan-open/basic/2010-03",
     "catan-annual/7/basic/2010",
     "youplay-bluemax/L1",
     "italia-2010/L1",
 )
-# by ladder, all ids of the reported player
-REPORTED = [
+# the ladder of each report, and all ids of its player
+REPORTS = [
     *((ladder, ["anna"]) for ladder in LADDERS),
-    *((ladder, ["benno", "ben"]) for ladder in RENAMED),
-    *((ladder, ["eve"]) for ladder in NEW),
+    *((ladder, ["benno", "ben"]) for ladder in LADDERS_OF_BENNO),
+    *((ladder, ["eve"]) for ladder in LADDERS_OF_EVE),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ladder", "ids"), REPORTED, ids=[f"{ladder} {ids[0]}" for ladder, ids in REPORTED])
+@pytest.mark.parametrize(("ladder", "ids"), REPORTS, ids=[f"{ladder} {ids[0]}" for ladder, ids in REPORTS])
 def test_report_agrees_on_every_kind_of_ladder(
     ladder: str, ids: list[str], db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
@@ -119,13 +121,13 @@ def test_report_agrees_on_every_kind_of_ladder(
     if not ladder.startswith("catan-annual"):
         games = {"anna": (7, 9), "benno": (8, 8), "eve": (0, 1)}[player]
         if games[0]:
-            assert count_game_tables(page, ratings, db, ladder, ids[-1], *THEN) == games[0]
-        assert count_game_tables(page, ratings, db, ladder, player) == games[1]
+            assert check_and_count_game_tables(page, ratings, db, ladder, ids[-1], *THEN) == games[0]
+        assert check_and_count_game_tables(page, ratings, db, ladder, player) == games[1]
 
 
 @pytest.fixture(scope="module")
 def commands_run() -> set[str]:
-    """Return the commands that were already run on a copy of the ledger, where they would give the same output."""
+    """Return the commands that other tests ran on their copies of the ledger, with the same output."""
     return set()
 
 
@@ -143,7 +145,7 @@ def test_commands_of_every_report_run(
             result = ratings(*shlex.split(command)[1:], db=db)
             assert (result.exit_code, result.stderr.startswith("Error")) == (0, False), (command, result)
     assert Path("again.html").read_bytes() == Path("x.html").read_bytes()
-    heads = [what for label, what in page.commands if label.startswith("Head")]
+    heads = [content for label, content in page.commands if label.startswith("Head")]
     assert heads[0].startswith(f"{FIRST_GAMES_POSITION}:")
     months = {path.name for path in tmp_path.glob("2010-*.html")}
     assert months == ({"2010-03.html"} if ladder.startswith("catan-annual") else set())
@@ -199,8 +201,8 @@ def create_two_seasons(ratings: Ratings, url: str) -> None:
 def test_season_begins_with_carried_over_points(
     copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A season begins with the points carried over from the previous one, and names the command of the report on
-    them."""
+    """The report on a season begins with the points carried over from the previous season, and has the command for the
+    report on them."""
     db = copy_ledger_file(create_two_seasons)
     assert ratings("void", "g-1-1", "--reason", "r", "--by", "mira", db=db).exit_code == 0
     monkeypatch.chdir(tmp_path)
@@ -210,15 +212,15 @@ def test_season_begins_with_carried_over_points(
     ((_, first, *_),) = page.tables["Changes of the points, known at position 5"]
     assert first[1] == "Carried over from seasons/2010-1"
     assert parse_exact_number(first[3]) == read_standing(ratings, db, "seasons/2010-1", ["anna"], *axes[0])[0]
-    (line,) = page.read_account(CHANGED)[1]
+    (line,) = page.read_account(CAUSES_HEADING)[1]
     assert line[0] == "g-1-1: voided mira: “r” through what was carried over, or other players’ points"
-    (command,) = [what for description, what in page.commands if description.startswith("Carried-over points")]
+    (command,) = [content for description, content in page.commands if description.startswith("Carried-over points")]
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
     assert ReportParser(Path("before.html").read_bytes()).claims[0].endswith(" of 2 on seasons/2010-1.")
 
 
 def test_adjusted_player_without_games_has_a_report(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A player with adjustments only has a report; the report on a list of a year refers to its months."""
+    """A player who has only adjustments has a report; the report on an annual list refers to the monthly lists."""
     adjust = ("adjust", "galactic-points", "newcomer", "50", "--reason", "rated elsewhere", "--by", "mira")
     assert ratings(*adjust, db=db).exit_code == 0
     page = write_report(ratings, db, tmp_path / "x.html", "newcomer", "galactic-points")

@@ -17,11 +17,11 @@ from reported import ReportParser, parse_exact_number
 from stores import create_postgres_database
 
 Ratings = Callable[..., Any]
-CHANGED = "Causes of the difference"
+CAUSES_HEADING = "Causes of the difference"
 
 
 def create_audited_club(ratings: Ratings, url: str) -> None:
-    """Create the club of the tests of pages, known up to position 9, and then every kind of change and rename."""
+    """Create the club that tests of web pages use, up to position 9, and record decisions and games after it."""
     create_club(ratings, url)
     for command in (
         ("record", "-q", "--game", "catan", "--game-id", "g-late", "--at", "2025-01-12T20:00Z", "anna", "美咲"),
@@ -46,7 +46,7 @@ def write_report(ratings: Ratings, db: str, path: Path, *arguments: str) -> byte
 
 
 def parse_report(ratings: Ratings, db: str, path: Path, *arguments: str) -> ReportParser:
-    """Write and parse a report, and assert that it is complete, escaped, and links only to itself."""
+    """Write and parse a report, and assert that it is well-formed, loads nothing, and links only to itself."""
     text = write_report(ratings, db, path, *arguments)
     page = ReportParser(text)
     assert not page.elements & {"script", "img", "iframe", "object", "embed", "link", "base", "form"}
@@ -58,7 +58,7 @@ def parse_report(ratings: Ratings, db: str, path: Path, *arguments: str) -> Repo
 
 
 def read_points_and_ranks(page: ReportParser) -> list[tuple[Fraction | None, str]]:
-    """Return the points and rank at each position, from the table of the numbers; None for points off the ladder."""
+    """Return the points and rank at each position; the points are None where the player is not on the ladder."""
     (table,) = page.tables["The numbers"]
     rows = {row[0]: row[1:] for row in table}
     points = [None if text == "–" else parse_exact_number(text) for text in rows["Points"]]
@@ -74,27 +74,28 @@ def test_report_agrees_with_the_commands(
     """Points, ranks, changes, causes and terms in a report equal those of the other commands."""
     page = parse_report(ratings, db, tmp_path / "x.html", player, LADDER, *as_of, "--known-at", "9")
     head = int(read_json(ratings, db, "status")["position"])
-    ids = {9: "ben" if player == "benno" else player, head: player}
+    id_by_position = {9: "ben" if player == "benno" else player, head: player}
     numbers = []
-    for at, name in ids.items():
-        rows = read_json(ratings, db, "standings", LADDER, *as_of, "--known-at", str(at))["rows"]
+    for position, name in id_by_position.items():
+        rows = read_json(ratings, db, "standings", LADDER, *as_of, "--known-at", str(position))["rows"]
         numbers += [(Fraction(row["points"]), str(row["rank"])) for row in rows if row["player"] == name]
     assert read_points_and_ranks(page) == numbers
     opening, lines, closing = page.read_account("Changes of the points, known at position 9")
-    history = read_json(ratings, db, "history", ids[9], LADDER, *as_of, "--known-at", "9")["rows"]
+    history = read_json(ratings, db, "history", id_by_position[9], LADDER, *as_of, "--known-at", "9")["rows"]
     assert [change for _, change in lines] == [Fraction(row["change"]) for row in history]
     assert opening == Fraction(history[0]["before"])
     assert closing == numbers[0][0]
-    ends = [",".join([*(f"as-of={date}" for date in as_of[1:]), f"known-at={at}"]) for at in ids]
+    ends = [",".join([*(f"as-of={date}" for date in as_of[1:]), f"known-at={position}"]) for position in id_by_position]
     causes = read_json(ratings, db, "explain", "--change", "--from", ends[0], "--to", ends[1], player, LADDER)["causes"]
-    opening, lines, closing = page.read_account(CHANGED)
+    opening, lines, closing = page.read_account(CAUSES_HEADING)
     assert [change for _, change in lines] == [Fraction(cause["amount"]) for cause in causes]
     assert (opening, closing) == (numbers[0][0], numbers[1][0])
     assert all(cause["cause"] in what for (what, _), cause in zip(lines, causes, strict=True))
-    for at, name in ids.items():
-        for row in read_json(ratings, db, "history", name, LADDER, *as_of, "--known-at", str(at))["rows"]:
+    for position, name in id_by_position.items():
+        axes = (*as_of, "--known-at", str(position))
+        for row in read_json(ratings, db, "history", name, LADDER, *axes)["rows"]:
             if row["game_id"] is not None:
-                _assert_has_terms(page, ratings, db, row["game_id"], name, (*as_of, "--known-at", str(at)))
+                _assert_has_terms(page, ratings, db, row["game_id"], name, axes)
 
 
 def _assert_has_terms(
@@ -102,7 +103,7 @@ def _assert_has_terms(
 ) -> None:
     """Assert that one of a game's tables has the terms that `explain` gives for a player, with their sum."""
     explanation = read_json(ratings, db, "explain", game_id, LADDER, *axes)
-    (own_row,) = (seat for seat in explanation["players"] if seat["player"] == player)
+    (own_row,) = (row for row in explanation["players"] if row["player"] == player)
     tables = []
     for table in page.tables[game_id]:
         *terms, last = [row[-1] for row in table[1:]]
@@ -132,10 +133,10 @@ def test_report_lists_decisions_with_author_and_reason(db: str, ratings: Ratings
     page = parse_report(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")
     decisions = page.texts["Decisions"]
     assert all("by mira, at position" in decision for decision in decisions)
-    for number_of, what in enumerate(
+    for index, text in enumerate(
         ("g-1 corrected – “scores <read> wrong”", "g-4 voided – “a friendly & more”", "<b>late</b>")
     ):
-        assert what in decisions[number_of], decisions
+        assert text in decisions[index], decisions
     assert not any("g-5" in decision or "ben is benno" in decision for decision in decisions)
     (voided,) = [text for text in page.texts["g-4"] if "does not count" in text]
     assert voided == "Known at position 17, it does not count: the game is voided."
@@ -160,10 +161,10 @@ def test_report_is_reproducible(
     assert write_report(ratings, db, tmp_path / "4.html", *arguments, "--to", head) == first
     with create_postgres_database(server) as other_url:
         urls = [f"sqlite:///{tmp_path / 'other.db'}", *([other_url] if store_kind == "sqlite" else [])]
-        for number_of, url in enumerate(urls):
+        for number, url in enumerate(urls):
             run_ok(ratings, "init", "--no-rules", db=url)
             run_ok(ratings, "import", "--restore", str(tmp_path / "all.jsonl"), db=url)
-            assert write_report(ratings, url, tmp_path / f"restored-{number_of}.html", *arguments) == first
+            assert write_report(ratings, url, tmp_path / f"restored-{number}.html", *arguments) == first
 
 
 @pytest.mark.slow
@@ -219,7 +220,7 @@ def test_merged_ids_keep_their_own_points_before(one_db: str, ratings: Ratings, 
     for player in ("anna", "Anna G."):
         page = parse_report(ratings, one_db, tmp_path / f"{player}.html", player, LADDER, "--known-at", before)
         assert [points for points, _ in read_points_and_ranks(page)] == [points_before[player], points_now["anna"]]
-        assert page.read_account(CHANGED)[1][-1][0].startswith("rename")
+        assert page.read_account(CAUSES_HEADING)[1][-1][0].startswith("rename")
 
 
 def test_corrected_game_may_name_one_person_twice(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -235,12 +236,12 @@ def test_corrected_game_may_name_one_person_twice(one_db: str, ratings: Ratings,
             {"player": "anna", "place": 1, "status": "substitute", "replaces": "Anna G."},
         ],
     )
-    alone = {"game_id": "g-7", **build_game_data("g-7", "anna", "benno", game="catan")}
+    corrected_game = {"game_id": "g-7", **build_game_data("g-7", "anna", "benno", game="catan")}
     append_lines(
         ratings,
         one_db,
         with_leaver,
-        build_event_line("game.corrected", game_id="g-7", reason="she played alone", game=alone),
+        build_event_line("game.corrected", game_id="g-7", reason="she played alone", game=corrected_game),
     )
     run_ok(ratings, "player", "rename", "Anna G.", "anna", "--reason", "one card", "--by", "mira", db=one_db)
     page = parse_report(ratings, one_db, tmp_path / "x.html", "anna", LADDER)
@@ -253,7 +254,7 @@ def test_report_of_player_absent_at_one_position(one_db: str, ratings: Ratings, 
     """A player who is on the ladder at only one of the positions has a report that says so."""
     page = parse_report(ratings, one_db, tmp_path / "1.html", "美咲", LADDER, "--known-at", "4")
     assert page.claims[0] == "As known at position 4, 美咲 was not on elo-catan."
-    opening, lines, closing = page.read_account(CHANGED)
+    opening, lines, closing = page.read_account(CAUSES_HEADING)
     assert [(None, "–"), (closing, "5")] == read_points_and_ranks(page)
     assert (opening, [what.partition(" ")[0] for what, _ in lines]) == (
         1000,
@@ -263,11 +264,11 @@ def test_report_of_player_absent_at_one_position(one_db: str, ratings: Ratings, 
         run_ok(ratings, "void", game_id, "--reason", "gone", "--by", "mira", db=one_db)
     page = parse_report(ratings, one_db, tmp_path / "2.html", "美咲", LADDER, "--known-at", "9")
     assert page.claims[1] == "As known at position 19, 美咲 is not on elo-catan."
-    assert page.read_account(CHANGED)[2] == 1000
+    assert page.read_account(CAUSES_HEADING)[2] == 1000
 
 
 def test_report_before_the_first_adjustment_is_refused(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A player who was given points before the first game is told when, if a report is for an earlier time."""
+    """A report for a time before a player's first adjustment is refused with the time of the adjustment."""
     run_ok(ratings, "adjust", LADDER, HOSTILE, "5", "--at", "2025-03-01", "--reason", "x", "--by", "mira", db=one_db)
     result = ratings("report", "player", HOSTILE, LADDER, "--as-of", "2025-02-01", "-o", tmp_path / "x.html", db=one_db)
     assert (result.exit_code, "; their first adjustment is at 2025-03-01" in result.stderr) == (1, True), result

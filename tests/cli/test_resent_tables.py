@@ -43,13 +43,13 @@ def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None
     conflicts = list_conflicts(ratings, db, fixed_sheet)
     ratings("correct", "g-1", "anna", "ben", "clara", "--reason", "a slip", db=db)
     before = read_position(ratings, db)
-    late = fixed_sheet + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
+    extended_sheet = fixed_sheet + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
 
     assert conflicts == [
         "the game 'g-1' is already recorded with different content: recorded as 1 anna, 2 ben, 3 cara; now 1 anna, "
         "2 ben, 3 clara; use ratings correct to correct it, or another game_id for another game"
     ]
-    report = run_import(ratings, db, late)
+    report = run_import(ratings, db, extended_sheet)
     assert (report["existing"], report["appended"], report["rejected"], report["head"]) == (2, 1, [], before + 2)
     # the original sheet does not conflict either
     assert run_import(ratings, db, SHEET)["existing"] == 2
@@ -106,15 +106,15 @@ def test_sheet_whose_numbers_restart_has_new_games(db: str, ratings: Ratings, tm
     result = ratings("import", seasons[2025], "--set", "game=chess", "--zone", "UTC", db=db)
     assert result.exit_code == 0, result.stderr
 
-    new = ("import", seasons[2026], "--set", "game=chess", "--zone", "UTC")
+    command = ("import", seasons[2026], "--set", "game=chess", "--zone", "UTC")
     assert (
         "the game '1' is already recorded with different content: "
         "recorded as 1 anna, 2 2025, played 2025-01-13; now 1 anna, 2 2026, played 2026-01-13; "
         "give it another game_id if it is another game (--map 'Match no=' drops the column and numbers games by day); "
         "use ratings correct if this game moved to another day\n"
-    ) in ratings(*new, db=db).stderr
-    dropped = ratings(*new, "--map", "Match no=", db=db)
-    assert dropped.exit_code == 0, dropped.stderr
+    ) in ratings(*command, db=db).stderr
+    result = ratings(*command, "--map", "Match no=", db=db)
+    assert result.exit_code == 0, result.stderr
     assert "2026-01-13-1" in ratings("games", db=db).stdout
 
 
@@ -131,7 +131,7 @@ def test_new_season_in_old_file_gets_advice_before_sync(db: str, ratings: Rating
 
 
 def test_edited_table_is_referred_to_sync(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A row that differs from an earlier table of the same name is refused once with the advice to use --sync."""
+    """Rows that differ from an earlier table of the same name are refused; only the first refusal advises --sync."""
     sheet = tmp_path / "club.csv"
     sheet.write_text(HEADER + "".join(ROWS.values()).replace("g-", "h-"), encoding="utf-8")
     assert ratings("import", sheet, db=db).exit_code == 0
@@ -167,8 +167,8 @@ def test_resent_json_must_match_first_record(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.parametrize("together", [False, True], ids=["one after another", "in one import"])
 def test_tables_of_one_day_need_different_ids(together: bool, db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Two tables whose games are numbered by the same day are refused with two solutions, and one of them records
-    both."""
+    """Two tables whose games are numbered by the same day are refused with two solutions; the first one records both
+    tables."""
     blitz, rapid = tmp_path / "blitz.csv", tmp_path / "rapid.csv"
     blitz.write_text("Date,1st,2nd\n2024-11-22,anna,ben\n", encoding="utf-8")
     rapid.write_text("Date,1st,2nd\n2024-11-22,ben,anna\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The checks that the sources of the rules state, through the command line: from results to points."""
+"""Examples and limits from the sources of the rules, checked through the command line: from results to points."""
 
 import json
 from collections.abc import Callable
@@ -41,9 +41,9 @@ def build_adjustments(ladder: str, start: int, **points: int) -> list[str]:
     at = "2010-03-01T12:00:00Z"
     return [
         build_event_line(
-            "points.adjusted", at, ladder=ladder, player=player, points=str(units - start), reason="had so many"
+            "points.adjusted", at, ladder=ladder, player=player, points=str(target - start), reason="had so many"
         )
-        for player, units in points.items()
+        for player, target in points.items()
     ]
 
 
@@ -150,7 +150,7 @@ def test_win_in_time_ends_on_102(league_db: str, ratings: Ratings) -> None:
 
 
 def test_tied_second_and_third_get_nine(league_db: str, ratings: Ratings) -> None:
-    """If second and third tie for a pot of 38, each gets 9 back."""
+    """If second and third tie in a game with a pot of 38, each gets 9 back."""
     append_lines(
         ratings,
         league_db,
@@ -177,7 +177,7 @@ def test_constant_loser_falls_to_9_points(league_db: str, ratings: Ratings) -> N
     )  # fmt: skip
     rows = read_json(ratings, league_db, "history", "loser", SEASON)["rows"]
 
-    assert [row["before"] for row in rows] == [str(units) for units in LOSER_POINTS]
+    assert [row["before"] for row in rows] == [str(points) for points in LOSER_POINTS]
     assert (rows[-1]["change"], rows[-1]["after"]) == ("0", "9")
 
 
@@ -198,7 +198,7 @@ def test_pot_shares_depend_on_player_count(size: int, league_db: str, ratings: R
 
 
 def test_major_victory_ranks_above_standard(league_db: str, ratings: Ratings) -> None:
-    """A major victory is placed above a standard one, with any power."""
+    """A major victory is placed above a standard one, whatever the power."""
     append_lines(
         ratings, league_db, build_b5_line("g-1", "standard 30 1 +", "major 10 0 ++", "strong 40 1", "weak 1 1")
     )
@@ -207,8 +207,8 @@ def test_major_victory_ranks_above_standard(league_db: str, ratings: Ratings) ->
     assert [player["player"] for player in players] == ["major", "standard", "strong", "weak"]
 
 
-def test_two_standard_victories_share_the_ante(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """Winners with power 21 and 18 share the ante from version 2 on; in version 1 power decides."""
+def test_two_standard_victories_share_two_places(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
+    """From version 2 on, winners with power 21 and 18 get equal shares of the pot; in version 1, power decides."""
     db = copy_ledger_file(create_ledger, "b5-league-1", "b5-league-2")
     append_lines(ratings, db, build_b5_line("g-1", "ian 21 1 +", "richie 18 1 +", "c 9 0", "d 8 0"))
 
@@ -242,8 +242,8 @@ def test_rank_needs_five_season_games(league_db: str, ratings: Ratings) -> None:
     )
     rows = read_json(ratings, league_db, "standings", SEASON)["rows"]
     assert [(row["rank"], row["qualified"]) for row in rows] == [(1, True), (2, True), (3, True)]
-    second = read_json(ratings, league_db, "explain", "g-5", "b5-league/2010-2")["players"]
-    assert {player["before"] for player in second} == {"100"}
+    players = read_json(ratings, league_db, "explain", "g-5", "b5-league/2010-2")["players"]
+    assert {player["before"] for player in players} == {"100"}
 
 
 # the Catan lists
@@ -298,11 +298,11 @@ def test_pair_exchanges_at_most_8_points(
 
 
 UNCOUNTED_PLAYERS = {
-    "a leaver and his substitute": ([
+    "a leaver and their substitute": ([
         {"player": "a", "place": 1}, {"player": "b", "place": 2}, {"player": "c", "place": 3, "status": "abandoned"},
         {"player": "d", "place": 3, "status": "substitute", "replaces": "c"},
     ], {"a": "4", "b": "-4", "c": "0", "d": "0"}),
-    "somebody with a free account": ([
+    "a player with a free account": ([
         {"player": "a", "place": 1}, {"player": "free", "place": 2}, {"player": "b", "place": 3},
     ], {"a": "4", "free": "0", "b": "-4"}),
     "all but one": ([{"player": "a", "place": 1}, {"player": "free", "place": 2}], None),
