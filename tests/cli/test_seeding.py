@@ -44,8 +44,8 @@ def find_code(result: Any) -> str:
 
 
 def build_game(number: int, *players: str, at: str = AT, **labels: Any) -> Event:
-    seats = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
-    data = {"game_id": f"g-{number}", "game": "chess", "participants": seats, **labels}
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": f"g-{number}", "game": "chess", "participants": participants, **labels}
     return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 
@@ -148,7 +148,7 @@ ARGUMENTS = {
     "too much": (("anna", "points=10000000001"), "out-of-range"),
     "too little": (("anna", "points=-10000000001"), "out-of-range"),
     "too many games": (("anna", "points=5", "--games", "1000001"), "out-of-range"),
-    "less than no games": (("anna", "points=5", "--games", "-1"), "out-of-range"),
+    "a negative number of games": (("anna", "points=5", "--games", "-1"), "out-of-range"),
     "a bad name": (("an/na", "points=5"), "bad-identifier"),
 }
 
@@ -162,7 +162,7 @@ def test_bad_seeds_are_refused(what: str, ratings: Ratings, one_db: str) -> None
 
 
 def test_seeds_need_a_ladder_with_running_points(ratings: Ratings, one_db: str) -> None:
-    """A seed for an unknown ladder or for a list of games' points is refused."""
+    """A seed for an unknown ladder or for the list of a month is refused; one for running points is not."""
     assert ratings("rules", "publish", "--shipped", db=one_db).exit_code == 0
     state = {"player": "anna", "state": {"points": "5"}}
     ladders = ("elo-go/all", "galactic-points/x", "catan-monthly/b/basic/2024-01", "galactic-points")
@@ -177,8 +177,8 @@ def test_seeds_need_a_ladder_with_running_points(ratings: Ratings, one_db: str) 
 def test_seed_after_first_counted_game_is_refused(ratings: Ratings, db: str) -> None:
     """A seed after a counted game is refused, regardless of its date, unless it replaces a withdrawn seed.
 
-    Games that do not count on the ladder, voided games and other players' games do not matter; an import is read in its
-    order.
+    Games that do not count on the ladder, voided games and other players' games do not matter; the events of an import
+    apply in their order.
     """
     unrated = build_game(4, "dora", "emil", rated=False), build_game(5, "dora", "emil", aborted=True)
     assert import_events(ratings, db, *unrated, build_seed("dora", "1")) == []
@@ -300,10 +300,10 @@ class SeedOracle:
             return "seeds-differ" if len(seeds) == 2 and seeds[0] != seeds[1] else None
         if new["type"] == "player.seeded":
             played = {
-                self.find_person(seat["player"])
+                self.find_person(participant["player"])
                 for event in self.log
                 if event["type"] == "game.recorded"
-                for seat in event["data"]["participants"]
+                for participant in event["data"]["participants"]
             }
             if self.list_seeds(data["player"]):
                 return "seed-exists"
@@ -345,19 +345,19 @@ def draw_event(random: Random, count: int, oracle: SeedOracle, players: list[str
         return build_event("event.voided", f"e-{count}", id=random.choice(live)["id"], reason="r")
     if what == "rename":
         player, new_player = random.sample(players, 2)
-        met = [
-            {*(seat["player"] for seat in event["data"]["participants"])}
+        players_by_game = [
+            {*(participant["player"] for participant in event["data"]["participants"])}
             for event in oracle.log
             if event["type"] == "game.recorded"
         ]
-        people = [{oracle.find_person(name) for name in names} for names in met]
+        persons_by_game = [{oracle.find_person(name) for name in names} for names in players_by_game]
         pair = {oracle.find_person(player), oracle.find_person(new_player)}
-        named = any(player in json.dumps(event["data"]) for event in oracle.log)
+        is_recorded = any(player in json.dumps(event["data"]) for event in oracle.log)
         if (
             oracle.find_person(player) == player
             and len(pair) == 2
-            and named
-            and not any(pair <= opponents for opponents in people)
+            and is_recorded
+            and not any(pair <= persons for persons in persons_by_game)
         ):
             return build_event("player.renamed", f"e-{count}", player=player, new_player=new_player)
     if what == "game":

@@ -7,7 +7,7 @@ import pytest
 from correction_helpers import Ratings, append_lines, build_catan_line, create_ledger
 from shells import SHELLS, Typist, is_installed, open_shell
 
-At = tuple[str, Path, Typist]  # the shell, its folder, and its user
+ShellUser = tuple[str, Path, Typist]  # the shell, its folder, and its user
 # each name has its own first two letters
 HOSTILE = {
     "a command": "aa$(touch pwned)", "the old form": "bb`touch pwned`", "an end": "cc;touch pwned;",
@@ -33,8 +33,8 @@ def create_hostile_club(ratings: Ratings, url: str) -> None:
 @pytest.fixture(scope="module", params=SHELLS)
 def typist(
     request: pytest.FixtureRequest, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[At]:
-    """Yield the user of each shell in turn."""
+) -> Iterator[ShellUser]:
+    """Yield each shell in turn, with its folder and its user."""
     if not is_installed(request.param):
         pytest.skip(f"{request.param} is not installed")
     folder = tmp_path_factory.mktemp(request.param)
@@ -43,15 +43,15 @@ def typist(
         yield request.param, folder, person
 
 
-TYPED = {
+COMPLETIONS = {
     "a command": ("ratings stand", ["standings"]),
     "a command of a group": ("ratings rules publ", ["rules", "publish"]),
     "an option": ("ratings standings --lim", ["standings", "--limit"]),
     "a value": ("ratings standings --format js", ["standings", "--format", "json"]),
-    "a value behind =": ("ratings games --game=cat", ["games", "--game=catan"]),
+    "a value after =": ("ratings games --game=cat", ["games", "--game=catan"]),
     "a ladder": ("ratings standings catan-e", ["standings", "catan-elo/basic"]),
     "a player": ("ratings history be", ["history", "ben"]),
-    "a player in other capitals": ("ratings history mar", ["history", "María José"]),
+    "a player in lower case": ("ratings history mar", ["history", "María José"]),
     "a player in quotes": ('ratings history "Mar', ["history", "María José"]),
     "a player in single quotes": ("ratings history 'Mar", ["history", "María José"]),
     "a tied player": ("ratings record ben=Mar", ["record", "ben=María José"]),
@@ -60,15 +60,15 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize(("line", "words"), TYPED.values(), ids=TYPED)
-def test_shells_complete_typed_words(line: str, words: list[str], typist: At) -> None:
+@pytest.mark.parametrize(("line", "words"), COMPLETIONS.values(), ids=COMPLETIONS)
+def test_shells_complete_typed_words(line: str, words: list[str], typist: ShellUser) -> None:
     """The beginning of a word and Tab give the intended word."""
     assert typist[2].complete(line) == ["ratings", *words]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quote", ["", '"', "'"], ids=["plain", "double quotes", "single quotes"])
-def test_hostile_names_complete_without_being_executed(quote: str, typist: At, at_length: bool) -> None:
+def test_hostile_names_complete_without_being_executed(quote: str, typist: ShellUser, at_length: bool) -> None:
     """A name with characters that a shell would execute is completed to itself, and nothing is executed."""
     shell, folder, person = typist
     if quote and shell != "bash" and not at_length:

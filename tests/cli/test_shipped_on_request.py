@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "projections" / "shipped"
 
 
 def read_name(text: str) -> tuple[str, str]:
-    """Return the name of a shipped ruleset, which is its id without the game, and the version of a file."""
+    """Return the name, which is the id without the game, and the version of the ruleset in a shipped file."""
     data = tomllib.loads(text)
     return data["id"].removesuffix("-GAME"), data["version"]
 
@@ -26,7 +26,7 @@ TEXTS = {read_name(text): text for text in (path.read_text("utf-8") for path in 
 BY_INIT = [*dict.fromkeys(read_name(text)[0] for text in find_shipped_texts())]
 ON_REQUEST_IDS = sorted({name for name, _ in TEXTS} - {*BY_INIT}, key=lambda name: (name != "elo", name))
 OF_ANY_GAME = {read_name(text)[0] for text in TEXTS.values() if tomllib.loads(text)["id"].endswith("-GAME")}
-WITH_ZONE = [name for name in ON_REQUEST_IDS if any("ZONE" in text for (own, _), text in TEXTS.items() if own == name)]
+WITH_ZONE = [name for name in ON_REQUEST_IDS if any("ZONE" in text for (key, _), text in TEXTS.items() if key == name)]
 ELO_PARTITION = tomllib.loads(TEXTS["elo", "1"])["partition"]
 SYSTEMS = [
     name
@@ -36,7 +36,7 @@ SYSTEMS = [
 
 
 def make_shogi_ledger(ratings: Ratings, url: str) -> None:
-    """Make a ledger with a home zone and a game whose Elo it has."""
+    """Make a ledger with a home zone and Elo for shogi."""
     assert ratings("init", "--for", "shogi", "--zone", "Asia/Tokyo", db=url).exit_code == 0
 
 
@@ -54,7 +54,7 @@ def list_shipped(ratings: Ratings, db: str) -> dict[str, Any]:
 
 
 def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copy_ledger_file: Callable[..., str]) -> None:
-    """A file in the folder is published by `init` or on request, and a name belongs to one of both."""
+    """Every file in the folder is published either by `init` or on request, like all files of its name."""
     assert len(TEXTS) == len([*FOLDER.glob("*.toml")])
     rows = list_shipped(ratings, db).values()
     names = {
@@ -70,7 +70,7 @@ def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copy_ledg
 
 @pytest.mark.parametrize("name", ON_REQUEST_IDS)
 def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratings) -> None:
-    """Each is published with all its versions, for the named game and in the home zone where it leaves these open."""
+    """A ruleset is published with all versions, for the named game and in the home zone where it leaves these open."""
     ruleset = list_shipped(ratings, db)[name]
     game = ["--game", "go"] if name in OF_ANY_GAME else []
     full_name = f"{name}-go" if game else name
@@ -85,20 +85,20 @@ def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratin
     assert output["rule"] == ruleset["rule"]
     assert "GAME" not in json.dumps(output)
     assert (output["time_zone"] == "Asia/Tokyo") is (name in WITH_ZONE)
-    again = ratings("rules", "publish", "--shipped", name, *game, db=db)
-    assert again.stdout.startswith(NOTHING_NEW)
+    second_result = ratings("rules", "publish", "--shipped", name, *game, db=db)
+    assert second_result.stdout.startswith(NOTHING_NEW)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -> None:
-    """`init --system` publishes a system for a game, on ladders that are named as those of Elo."""
+    """`init --system` publishes a system for a game, on ladders that are named like those of Elo."""
     result = ratings("init", "--for", "go", "--system", name, db=db)
     assert (result.exit_code, result.stderr) == (0, "")
     assert list_versions(ratings, db) == ["elo-shogi@1", f"{name}-go@1"]
-    elo, own = (read_json(ratings, db, "rules", "show", ruleset) for ruleset in ("elo-shogi", f"{name}-go"))
-    assert own["partition"] == elo["partition"]
-    assert own["time_zone"] == "Asia/Tokyo"
-    assert own.get("period", "game") == "game"
+    elo, system_ruleset = (read_json(ratings, db, "rules", "show", ruleset) for ruleset in ("elo-shogi", f"{name}-go"))
+    assert system_ruleset["partition"] == elo["partition"]
+    assert system_ruleset["time_zone"] == "Asia/Tokyo"
+    assert system_ruleset.get("period", "game") == "game"
 
 
 def test_help_names_every_system(ratings: Ratings) -> None:
@@ -134,10 +134,10 @@ def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.parametrize("name", [*BY_INIT, *ON_REQUEST_IDS])
 def test_shipped_file_is_shown_and_valid(name: str, db: str, ratings: Ratings) -> None:
-    """The file of every shipped ruleset is shown as it is, and can be published once game and zone are filled in."""
-    names = list_shipped(ratings, db)[name]["versions"]
-    assert ratings("rules", "show", "--shipped", name).stdout == TEXTS[name, names[-1]]
-    for version in names:
+    """The file of every shipped ruleset is shown as it is, and is valid once game and zone are filled in."""
+    versions = list_shipped(ratings, db)[name]["versions"]
+    assert ratings("rules", "show", "--shipped", name).stdout == TEXTS[name, versions[-1]]
+    for version in versions:
         text = TEXTS[name, version]
         assert ratings("rules", "show", "--shipped", f"{name}@{version}").stdout == text
         filled_in = text.replace("GAME", "go").replace("ZONE", "Asia/Tokyo")
@@ -147,7 +147,7 @@ def test_shipped_file_is_shown_and_valid(name: str, db: str, ratings: Ratings) -
 WRONG = {
     "a system without a game": (["init", "--system", "elo"], "--system needs --for GAME, the game that it rates"),
     "no such system": (["init", "--for", "go", "--system", "eol"], "unknown rating system 'eol'; choose from elo"),
-    "a near system": (["init", "--for", "go", "--system", "eol"], "did you mean elo?"),
+    "a close system name": (["init", "--for", "go", "--system", "eol"], "did you mean elo?"),
     "other ladders": (["init", "--for", "go", "--system", "diplomacy"],
                       "publish its own ladders: ratings rules publish --shipped diplomacy"),
     "a game name too long": (["init", "--for", "x" * 61, "--system", "elo"], "is not a name like"),
@@ -159,13 +159,13 @@ WRONG = {
     "no such zone": (["rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Mars"], "Mars"),
     "a game with a file": (["rules", "publish", str(FOLDER / "elo-1.toml"), "--game", "go"],
                            "--game and --zone work only with --shipped ID"),
-    "a nearby name": (["rules", "publish", "--shipped", "diplomcy"], "did you mean diplomacy?"),
-    "nothing of the name": (["rules", "show", "--shipped", "whist"],
-                            "no shipped ruleset is called 'whist'; to list the shipped ones: "
-                            "ratings rules list --shipped"),
+    "a close ruleset name": (["rules", "publish", "--shipped", "diplomcy"], "did you mean diplomacy?"),
+    "an unknown ruleset": (["rules", "show", "--shipped", "whist"],
+                           "no shipped ruleset is called 'whist'; to list the shipped ones: "
+                           "ratings rules list --shipped"),
     "no such version": (["rules", "show", "--shipped", "b5-league@3"],
                         "b5-league has no version '3'; its versions are 1, 2"),
-    "a time for the program": (["rules", "list", "--shipped", "--known-at", "1"], "leave out one"),
+    "a position for shipped rulesets": (["rules", "list", "--shipped", "--known-at", "1"], "leave out one"),
     "a file as JSON": (["rules", "show", "--shipped", "elo", "--format", "json"], "--shipped prints the file"),
 }  # fmt: skip
 
@@ -180,7 +180,7 @@ def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str
 
 
 def test_dry_run_shows_what_a_shipped_ruleset_would_do(db: str, ratings: Ratings) -> None:
-    """A dry run publishes nothing, and shows the points that games get; as JSON it is like that of a file."""
+    """A dry run publishes nothing, and shows the points that games get; its JSON names the ruleset."""
     shipped = ("rules", "publish", "--shipped", "weng-lin", "--game", "shogi")
     assert ratings("record", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
     before = list_versions(ratings, db)
@@ -196,7 +196,7 @@ def test_dry_run_shows_what_a_shipped_ruleset_would_do(db: str, ratings: Ratings
 
 
 def test_publishing_a_shipped_ruleset_shows_its_impact(db: str, ratings: Ratings) -> None:
-    """People are shown which points a shipped ruleset gives, as for a file; what is printed is what JSON holds."""
+    """Publishing a shipped ruleset shows the points that it gives, as its dry run does."""
     assert ratings("record", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
     shipped = ("rules", "publish", "--shipped", "weng-lin", "--game", "shogi")
     previewed = ratings(*shipped, "--dry-run", db=db).stdout

@@ -1,4 +1,4 @@
-"""The ladder of all games of a ruleset is called like the ruleset: elo-chess is elo-chess/all."""
+"""The name of a ruleset is the short name of its ladder of all games: elo-chess means elo-chess/all."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def make_chess_ledger(ratings: Ratings, url: str) -> None:
 
 pytestmark = pytest.mark.ledger(make=make_chess_ledger, store="sqlite")
 
-ASKED = {
+COMMANDS = {
     "standings": ["standings", "LADDER"],
     "books": ["books", "LADDER"],
     "history": ["history", "ben", "LADDER"],
@@ -35,27 +35,28 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("command", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_short_name_means_the_whole_one(command: list[str], one_db: str, ratings: Ratings) -> None:
-    """A command answers the same for both names: JSON has the whole one, texts the short one."""
+    """A command answers the same for both names: its JSON has the whole name, its text the short one."""
 
-    def ask(ladder: str, form: str) -> str:
-        result = ratings(*(ladder if part == "LADDER" else part for part in command), "--format", form, db=one_db)
+    def run(ladder: str, output_format: str) -> str:
+        arguments = (ladder if part == "LADDER" else part for part in command)
+        result = ratings(*arguments, "--format", output_format, db=one_db)
         assert result.exit_code == 0, result
         return result.stdout
 
-    standings_text = ask("elo-chess", "json")
-    assert standings_text == ask("elo-chess/all", "json")
-    assert '"elo-chess/all"' in standings_text
-    assert '"elo-chess"' not in standings_text
-    text = ask("elo-chess", "table")
-    assert text == ask("elo-chess/all", "table")
+    json_text = run("elo-chess", "json")
+    assert json_text == run("elo-chess/all", "json")
+    assert '"elo-chess/all"' in json_text
+    assert '"elo-chess"' not in json_text
+    text = run("elo-chess", "table")
+    assert text == run("elo-chess/all", "table")
     assert "elo-chess" in text
     assert "/all" not in text
 
 
 def test_events_have_the_whole_name(db: str, ratings: Ratings) -> None:
-    """What is adjusted or published under the short name is recorded under the whole one."""
+    """Adjustments and lists that are given the short name are recorded under the whole one."""
     assert ratings("adjust", "elo-chess", "anna", "5", "--reason", "why", db=db).exit_code == 0
     assert ratings("publish", "elo-chess", db=db).exit_code == 0
     rows = read_json(ratings, db, "log", "--type", "points.adjusted", "--type", "list.published")["rows"]
@@ -65,9 +66,9 @@ def test_events_have_the_whole_name(db: str, ratings: Ratings) -> None:
 
 
 def test_ladders_of_sizes_are_listed_once_sizes_differ(db: str, ratings: Ratings) -> None:
-    """While all games are of two, people see one ladder, which need not be named; JSON has both."""
-    named = [row["ladder"] for row in read_json(ratings, db, "ladders")["rows"]]
-    assert named == ["elo-chess/2", "elo-chess/all"]
+    """While all games have two players, the text lists one ladder, which need not be named; JSON lists both."""
+    ladders = [row["ladder"] for row in read_json(ratings, db, "ladders")["rows"]]
+    assert ladders == ["elo-chess/2", "elo-chess/all"]
     stdout = ratings("ladders", db=db).stdout
     assert stdout.startswith("1 ladder,")
     assert "elo-chess/2" not in stdout
@@ -82,27 +83,27 @@ def test_ladders_of_sizes_are_listed_once_sizes_differ(db: str, ratings: Ratings
     assert ratings("standings", db=db).exit_code == 2
 
 
-def test_changes_are_told_once_until_ladders_differ(db: str, ratings: Ratings) -> None:
-    """What a correction changes, and what differs since, is shown for the ladder of a size only where it differs."""
-    three = build_game_data("g-3", "anna", "ben", "cleo", game="chess")
-    corrections = {
+def test_changes_are_shown_once_until_ladders_differ(db: str, ratings: Ratings) -> None:
+    """Changes and differences are shown for the ladder of one size only if it differs from the ladder of all sizes."""
+    game_of_three = build_game_data("g-3", "anna", "ben", "cleo", game="chess")
+    commands = {
         "correct": ["correct", "g-1", "ben", "anna", "--reason", "wrong way round", "--dry-run"],
         "diff": ["diff", "2", "now"],
         "whatif": ["whatif", "elo-chess", "--set", "params.k_total=16"],
     }
-    shown = {name: ratings(*command, db=db).stdout for name, command in corrections.items()}
-    assert ["elo-chess/2" in text for text in shown.values()] == [False] * 3, shown
-    assert all("elo-chess\n" in text for text in shown.values()), shown
-    output = json.loads(ratings(*corrections["correct"], "--format", "json", db=db).stdout)
+    outputs = {name: ratings(*command, db=db).stdout for name, command in commands.items()}
+    assert ["elo-chess/2" in text for text in outputs.values()] == [False] * 3, outputs
+    assert all("elo-chess\n" in text for text in outputs.values()), outputs
+    output = json.loads(ratings(*commands["correct"], "--format", "json", db=db).stdout)
     assert {change["ladder"] for change in output["changes"]} == {"elo-chess/2", "elo-chess/all"}
 
-    append_lines(ratings, db, build_event_line("game.recorded", "2024-03-03T12:00:00Z", **three))
-    shown = {name: ratings(*command, db=db).stdout for name, command in corrections.items()}
-    assert ["elo-chess/2" in text for text in shown.values()] == [True] * 3, shown
+    append_lines(ratings, db, build_event_line("game.recorded", "2024-03-03T12:00:00Z", **game_of_three))
+    outputs = {name: ratings(*command, db=db).stdout for name, command in commands.items()}
+    assert ["elo-chess/2" in text for text in outputs.values()] == [True] * 3, outputs
 
 
 def test_group_called_all_has_the_same_short_name(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """A ladder that people see under a short name can be named by it, also that of a group called all."""
+    """The ladder of a group called `all` has the name of its ruleset as its short name, too."""
     db = copy_ledger(make_chess_ledger)
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=db).exit_code == 0
     assert ratings("standings", "catan-elo", db=db).exit_code == 2

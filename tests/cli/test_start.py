@@ -27,6 +27,6 @@ def test_numpy_starts_no_threads(setting: str | None) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     environment |= {} if setting is None else {"OPENBLAS_NUM_THREADS": setting}
     process = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=environment)
-    threads, kept = process.stdout.split()
-    assert kept == (setting or "1")
+    threads, openblas_threads = process.stdout.split()
+    assert openblas_threads == (setting or "1")
     assert setting is not None or threads == "1"

@@ -136,8 +136,6 @@ def test_bad_age_is_usage_error(age: str, db: str, ratings: Ratings) -> None:
 def test_ladders_not_rebuilt_are_stale(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ladders that a rebuild leaves out are stale, and the standings are as old as the oldest of them.
 
-
-
     When one ladder is rebuilt every hour, the standings are as old as the ladder that is not.
     """
     assert ratings("rebuild", db=db).exit_code == 0
@@ -337,7 +335,7 @@ def db_without_rule(db: str) -> str:
 
 
 def test_doctor_names_the_command_of_a_failed_job(db: str, ratings: Ratings) -> None:
-    """For a failed job whose command is not its name, `doctor` names the command to run again."""
+    """For each failed job, `doctor` names the command to run again, even if the job has another name."""
     for kind in ("backup", "publish", "verify"):
         with record_run(open_ledger(db), kind) as run:
             run.fail("the disk is full")
@@ -351,7 +349,7 @@ def test_doctor_names_the_command_of_a_failed_job(db: str, ratings: Ratings) -> 
 
 @pytest.mark.slow_cases
 def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
-    """`read_status`, `doctor`, `rules show` and `record` name a rule that is not installed."""
+    """`status`, `doctor`, `rules show` and `record` name a rule that is not installed."""
     status = read_status(ratings, db_without_rule)
     assert status["rules_missing"] == [{"ruleset": "darts@1", "rule": "gone/1", "games": ["darts", "chess"]}]
     assert "darts@1 needs the rule gone/1, which is not installed" in ratings("status", db=db_without_rule).stdout
@@ -361,8 +359,8 @@ def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
         if row["what"] == "rule"
     ]
     assert (row["state"], row["value"]) == ("WRONG", "gone/1 is not installed")
-    shown = " ".join(ratings("rules", "show", "darts", db=db_without_rule).stdout.split())
-    assert "This version cannot be used here: rule: 'gone/1' is not installed." in shown
+    text = " ".join(ratings("rules", "show", "darts", db=db_without_rule).stdout.split())
+    assert "This version cannot be used here: rule: 'gone/1' is not installed." in text
     withdrawal = row["remedy"].partition("ratings ")[2].replace("TEXT", "gone").split()
     assert ratings(*withdrawal, "--dry-run", db=db_without_rule).exit_code == 0
     assert ratings("doctor", db=db_without_rule).exit_code == 1
@@ -377,8 +375,8 @@ def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
     assert (stale["ladder"], stale["why"], "not installed" in stale["message"]) == ("darts", "failed", True)
 
 
-def test_missing_ladder_is_noted_in_list_of_ladders(db_without_rule: str, ratings: Ratings) -> None:
-    """`standings` without a ladder lists the ladders that can be shown and notes why others are missing."""
+def test_unusable_ruleset_is_noted_above_the_only_ladder(db_without_rule: str, ratings: Ratings) -> None:
+    """`standings` without a ladder shows the only one that can be shown, and notes why another is missing."""
     result = ratings("standings", db=db_without_rule)
 
     assert "note: darts@1 cannot be used here" in result.stderr
@@ -420,7 +418,7 @@ def test_rebuild_of_unknown_ladder_is_not_a_run(db: str, ratings: Ratings) -> No
 
 @pytest.fixture
 def kill_rebuild(db: str, ratings: Ratings) -> Iterator[Callable[[], None]]:
-    """Yield a function that kills a rebuild in the middle of its run in another process."""
+    """Start a rebuild in another process, and yield a function that kills it before it is done."""
     if (child := os.fork()) == 0:
         try:
             act_before_promotion(pytest.MonkeyPatch(), lambda: time.sleep(600))
@@ -446,7 +444,7 @@ def wait_for_result(ratings: Ratings, db: str, result: str) -> dict[str, Any]:
         if rebuild["last"]["result"] == result:
             return rebuild
         time.sleep(0.05)
-    pytest.fail("it did not happen in time")
+    pytest.fail(f"the result of the last rebuild did not become {result!r} in time")
 
 
 @pytest.mark.slow_cases
@@ -517,7 +515,7 @@ def test_metrics_match_the_status(db: str, ratings: Ratings, break_rule: Callabl
     assert ratings("rebuild", db=db).exit_code == 1
     result = ratings("status", "--format", "prometheus", "--no-failures", db=db)
     status, samples = read_status(ratings, db), parse_metrics(result.stdout)
-    last = status["runs"]["rebuild"]
+    rebuild_runs = status["runs"]["rebuild"]
 
     assert result.exit_code == 1
     plain = {name.removeprefix("ratings_"): value for (name, labels), value in samples.items() if not labels}
@@ -535,7 +533,7 @@ def test_metrics_match_the_status(db: str, ratings: Ratings, break_rule: Callabl
         ("ratings_run_result", 'kind="rebuild",result="done"'): 0,
         ("ratings_run_result", 'kind="verify",result="done"'): 1,
         ("ratings_run_last_success_started_timestamp_seconds", 'kind="rebuild"'): parse_instant(
-            last["last_success"]["started"]
+            rebuild_runs["last_success"]["started"]
         )
         // 1_000_000,
         ("ratings_ledger_info", f'ledger_id="{status["ledger_id"]}"'): 1,
@@ -555,7 +553,7 @@ def test_metrics_escape_odd_characters(tmp_path: Path, ratings: Ratings) -> None
 
 
 def test_age_is_formatted_in_a_fitting_unit() -> None:
-    """An age is shown in the largest unit in which it is at least 2."""
+    """An age is shown in the largest unit in which it is at least 2, else in minutes."""
     assert [format_age(seconds) for seconds in (0, 59, 60, 7_199, 7_200, 259_199, 259_200)] == [
         "less than a minute",
         "less than a minute",

@@ -1,4 +1,4 @@
-"""Why a command stopped: an exit code, a message, and for who reads JSON a reason that is never renamed."""
+"""Why a command stopped: an exit code, a message, and in JSON a reason that is never renamed."""
 
 import json
 import pickle
@@ -21,7 +21,7 @@ Ratings = Callable[..., Any]
 
 
 def read_stop(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
-    """Return (exit code, reason) of a command with JSON output; the message must stand before the JSON."""
+    """Return (exit code, reason) of a command with JSON output; its message must precede the JSON, as text."""
     result = ratings(*command, "--format", "json", db=db)
     *lines, last = result.stderr.splitlines()
     output = json.loads(last)
@@ -31,11 +31,8 @@ def read_stop(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
     return result.exit_code, output["reason"]
 
 
-def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Without a ledger, every store gives exit code 3 and the reason `no-ledger`.
-
-    The same holds for a missing file and an empty database.
-    """
+def test_missing_ledger_exits_with_3(store: str, ratings: Ratings) -> None:
+    """A missing file, an empty file and an empty database stop with exit code 3 and the reason `no-ledger`."""
     if store.startswith("sqlite"):
         assert read_stop(ratings, "status", db=store) == (3, "no-ledger")
         Path(str(make_url(store).database)).touch()
@@ -57,7 +54,7 @@ def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
     assert json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["runs"] == {}
 
 
-def test_each_stop_names_its_cause(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_each_stop_names_its_cause(ledger_url: str, ratings: Ratings) -> None:
     """A command that stops gives the exit code and the reason of its cause, such as an old schema."""
     assert read_stop(ratings, "standings", "nope", db=ledger_url) == (2, "usage")
     assert read_stop(ratings, "rebuild", "--rollback", db=ledger_url) == (1, "no-earlier-generation")
@@ -80,20 +77,24 @@ def test_every_error_has_a_known_reason() -> None:
 
 
 def test_every_error_comes_whole_from_a_worker() -> None:
-    """Every kind of error can be handed on by a worker process, with all that it says."""
+    """Every kind of error can be pickled, as a worker process does to hand it on, and keeps its attributes."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LedgerError)]
     for error in [kind("here", "there") for kind in kinds if kind not in (Unknown, RuleFailed)] + [
         Unknown("player-unknown", "nobody"),
         RuleFailed("it failed", "elo/all"),
         BadArgument("wrong", "since"),
     ]:
-        handed = pickle.loads(pickle.dumps(error))
-        assert (type(handed), str(handed), vars(handed)) == (type(error), str(error), vars(error))
+        unpickled_error = pickle.loads(pickle.dumps(error))
+        assert (type(unpickled_error), str(unpickled_error), vars(unpickled_error)) == (
+            type(error),
+            str(error),
+            vars(error),
+        )
 
 
 def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug, a full disk, lack of memory and an interruption each stop with their own reason."""
-    for error, reason in (
+    """A bug, a full disk, a forbidden file, lack of memory and an interruption each stop with their own reason."""
+    for error, expected in (
         (OSError(28, "No space left on device", "x"), (3, "no-space")),
         (OSError(13, "Permission denied", "x"), (3, "file")),
         (MemoryError(), (3, "out-of-memory")),
@@ -110,4 +111,4 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
             raise error
 
         monkeypatch.setattr("ratings_ledger.cli.commands.status.read_ledger_status", fail)
-        assert read_stop(ratings, "status", db=ledger_url) == reason
+        assert read_stop(ratings, "status", db=ledger_url) == expected

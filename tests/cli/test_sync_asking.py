@@ -1,4 +1,4 @@
-"""`import --sync`: its questions, output and refusals, and its state after it is killed."""
+"""`import --sync`: its questions, output and refusals, and what it leaves when it is killed."""
 
 import os
 import signal

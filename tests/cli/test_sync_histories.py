@@ -1,6 +1,6 @@
 """Random edits of a random sheet, each imported by `import --sync`, give the ladders of the sheet alone.
 
-These tests count the differences by the texts of the rows; the log must contain exactly as many events.
+The test counts the differences by the texts of the rows; the log must contain exactly as many events.
 """
 
 import json
@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 DAYS = ("2024-11-22", "2024-11-22 20:05", "2024-11-23", "2024-12-01")
 NAMES = ("Anna", "Ben", "Cleo", "Dora", "Emil")
 LADDERS = ("elo-catan/all", "elo-catan/2", "elo-catan/3-4")
-OBSERVED: Counter[str] = Counter()
+OCCURRENCES: Counter[str] = Counter()
 EDITS = {"insert", "delete", "swap", "result", "date", "player", "duplicate", "revert"}
 # all of these must occur during the test; else it compares too little
-REQUIRED = EDITS | {"new", "changed", "vanished", "returned", "reordered", "equal rows", "nothing"}
+REQUIRED_KINDS = EDITS | {"new", "changed", "vanished", "returned", "reordered", "equal rows", "nothing"}
 SETTINGS = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None, report_multiple_bugs=False)
 
 
@@ -46,29 +46,29 @@ def build_line(chance: Random, number: int) -> Line:
     return Line(chance.choice(DAYS), tuple(cells), number)
 
 
-def edit_sheet(chance: Random, sheet: Sheet, numbers: list[int], before: list[Sheet]) -> tuple[str, Sheet]:
+def edit_sheet(chance: Random, sheet: Sheet, numbers: list[int], earlier_sheets: list[Sheet]) -> tuple[str, Sheet]:
     """Return the kind of one random edit, and the sheet after it."""
     edit = chance.choice(("insert", "insert", "delete", "swap", "result", "date", "player", "duplicate", "revert"))
     lines = list(sheet)
-    at = chance.randrange(len(lines))
+    index = chance.randrange(len(lines))
     if edit == "revert":
-        return edit, chance.choice(before)
+        return edit, chance.choice(earlier_sheets)
     if edit == "insert":
-        # rarely among others of its day only
+        # at any index, so that it is rarely next to lines of its own day
         lines.insert(chance.randrange(len(lines) + 1), build_line(chance, numbers.pop()))
     elif edit == "duplicate":
-        lines.insert(chance.choice((at, len(lines))), lines[at]._replace(number=numbers.pop()))
+        lines.insert(chance.choice((index, len(lines))), lines[index]._replace(number=numbers.pop()))
     elif edit == "delete" and len(lines) > 1:
-        del lines[at]
+        del lines[index]
     elif edit == "swap":
         other_index = chance.randrange(len(lines))
-        lines[at], lines[other_index] = lines[other_index], lines[at]
+        lines[index], lines[other_index] = lines[other_index], lines[index]
     elif edit == "result":
-        lines[at] = lines[at]._replace(players=lines[at].players[::-1])
+        lines[index] = lines[index]._replace(players=lines[index].players[::-1])
     elif edit == "date":
-        lines[at] = lines[at]._replace(when=chance.choice(DAYS))
+        lines[index] = lines[index]._replace(when=chance.choice(DAYS))
     else:
-        lines[at] = lines[at]._replace(players=build_line(chance, 0).players)
+        lines[index] = lines[index]._replace(players=build_line(chance, 0).players)
     return edit, tuple(lines)
 
 
@@ -90,8 +90,8 @@ def counts_match_differences(counts: dict[str, Any], was: Sheet, now: Sheet, has
     added, changed, vanished = counts["new"] + counts["returned"], counts["changed"], counts["vanished"]
     if has_ids:
         old, new = ({line.number: normalise_line(line) for line in sheet} for sheet in (was, now))
-        both = sum(old[number] != new[number] for number in old.keys() & new.keys())
-        return (added, changed, vanished) == (len(new.keys() - old.keys()), both, len(old.keys() - new.keys()))
+        differing = sum(old[number] != new[number] for number in old.keys() & new.keys())
+        return (added, changed, vanished) == (len(new.keys() - old.keys()), differing, len(old.keys() - new.keys()))
     left, right = (Counter(map(normalise_line, sheet)) for sheet in (was, now))
     return (added + changed, changed + vanished) == ((right - left).total(), (left - right).total())
 
@@ -108,10 +108,10 @@ def check_step(
 ) -> int:
     """Sync an edited sheet into a ledger with the head `before`, compare the ladders, and return the new head."""
     file.write_text(format_sheet(now, has_ids), encoding="utf-8")
-    first = run_import(ratings, db, file, "--sync", "--yes", "--reason", "edited")
-    again = run_import(ratings, db, file, "--sync")
+    report = run_import(ratings, db, file, "--sync", "--yes", "--reason", "edited")
+    second_report = run_import(ratings, db, file, "--sync")
     run_import(ratings, fresh, file)
-    counts, after = first["sync"], first["head"]
+    counts, after = report["sync"], report["head"]
     assert counts_match_differences(counts, was, now, has_ids), (counts, was, now)
     with rl.open(db) as ours, rl.open(fresh) as alone:
         events = ours.at().events().rows[before:]
@@ -127,10 +127,11 @@ def check_step(
     assert 0 <= types.pop("game.corrected", 0) - counts["changed"] - counts["reordered"] <= counts["returned"]
     assert not types
     # a second sync finds no difference
-    assert (again["appended"], again["existing"], again["head"], again["sync"]["games"]) == (0, len(now), after, [])
-    OBSERVED.update(kind for kind in ("new", "changed", "vanished", "returned", "reordered") if counts[kind])
-    OBSERVED["nothing"] += after == before
-    OBSERVED["equal rows"] += len({*map(normalise_line, now)}) < len(now)
+    assert (second_report["appended"], second_report["existing"], second_report["head"]) == (0, len(now), after)
+    assert second_report["sync"]["games"] == []
+    OCCURRENCES.update(kind for kind in ("new", "changed", "vanished", "returned", "reordered") if counts[kind])
+    OCCURRENCES["nothing"] += after == before
+    OCCURRENCES["equal rows"] += len({*map(normalise_line, now)}) < len(now)
     return int(after)
 
 
@@ -139,7 +140,7 @@ def test_synced_sheet_equals_a_fresh_import(ratings: Ratings, tmp_path: Path, at
     changes nothing."""
     template, file = tmp_path / "template.db", tmp_path / "sheet.csv"
     assert ratings("init", "--for", "catan", "--zone", "Europe/Berlin", db=str(template)).exit_code == 0
-    OBSERVED.clear()
+    OCCURRENCES.clear()
 
     @settings(SETTINGS, max_examples=500 if at_length else 8, phases=[Phase.generate, *[Phase.shrink][:at_length]])
     @given(st.integers(0, 2**32), st.booleans())
@@ -150,18 +151,18 @@ def test_synced_sheet_equals_a_fresh_import(ratings: Ratings, tmp_path: Path, at
         numbers = list(range(99, 0, -1))
         chance.shuffle(numbers)
         sheet: Sheet = tuple(build_line(chance, numbers.pop()) for _ in range(chance.randrange(1, 9)))
-        before = [sheet]
+        earlier_sheets = [sheet]
         file.write_text(format_sheet(sheet, has_ids), encoding="utf-8")
         position = run_import(ratings, db, file)["head"]
         for _ in range(4):
             new = sheet
             for _ in range(chance.choice((1, 1, 2, 3))):
-                edit, new = edit_sheet(chance, new, numbers, before)
-                OBSERVED[edit] += 1
+                edit, new = edit_sheet(chance, new, numbers, earlier_sheets)
+                OCCURRENCES[edit] += 1
             shutil.copyfile(template, fresh)
             position = check_step(ratings, db, file, fresh, sheet, new, has_ids, position)
             sheet = new
-            before.append(sheet)
+            earlier_sheets.append(sheet)
 
     check()
-    assert (REQUIRED if at_length else EDITS) <= {kind for kind, number in OBSERVED.items() if number}
+    assert (REQUIRED_KINDS if at_length else EDITS) <= {kind for kind, number in OCCURRENCES.items() if number}

@@ -90,7 +90,7 @@ def test_options_override_the_profile(one_db: str, ratings: Ratings, profile_pat
 
 
 def test_answers_are_kept_in_the_profile(one_db: str, ratings: Ratings, profile_path: Path) -> None:
-    """Answers about close names and aliases from a file are kept in the profile and not asked again."""
+    """Answers about close names, and aliases from a file, are kept in the profile; the next import asks nothing."""
     ratings("import", find_table(profile_path), *TABLE_OPTIONS, db=one_db)
     slips = profile_path.parent / "slips.csv"
     slips.write_text("Datum;Spieler;Platz\n25.02.2024;johana;1\n25.02.2024;A.;2\n", encoding="utf-8")
@@ -124,7 +124,7 @@ def test_sheet_of_a_spreadsheet_is_kept(one_db: str, ratings: Ratings, profile_p
 
 @pytest.mark.parametrize("option", ["--preview", "--dry-run"])
 def test_profile_can_be_saved_without_recording(option: str, one_db: str, ratings: Ratings, profile_path: Path) -> None:
-    """A preview or dry run can save the profile, and an import with it follows; nothing is recorded before."""
+    """A preview or dry run saves the profile and records nothing; an import with that profile then succeeds."""
     before = read_head(ratings, one_db)
     assert (
         ratings(
@@ -170,7 +170,7 @@ def test_profile_is_saved_only_with_a_successful_import(one_db: str, ratings: Ra
 
 
 def test_existing_file_is_replaced_only_by_its_own_update(one_db: str, ratings: Ratings, profile_path: Path) -> None:
-    """An existing file is replaced only if it is the profile that was read, and not if its content is equivalent."""
+    """An existing file is replaced only if it is the profile that was read and says something else."""
     before, former_text = read_head(ratings, one_db), '# ours\ndates = "dmy"\n'
     profile_path.write_text(former_text, encoding="utf-8")
     refused = ratings("import", find_table(profile_path), *TABLE_OPTIONS, "--save-profile", profile_path, db=one_db)
@@ -186,8 +186,8 @@ def test_existing_file_is_replaced_only_by_its_own_update(one_db: str, ratings: 
 
 
 def test_profile_that_does_not_fit_is_named(one_db: str, ratings: Ratings, profile_path: Path) -> None:
-    """A table refused for its columns names the profile, the columns that it lacks, and the profile's columns that
-    are absent.
+    """If a table is refused for its columns, the message names the profile, the columns that the profile lacks, and
+    those that the table lacks.
 
     A preview says the same. A table that the profile fits, though not in all columns, gives no such message.
     """
@@ -212,12 +212,12 @@ def test_profile_that_does_not_fit_is_named(one_db: str, ratings: Ratings, profi
         assert (refused.exit_code, refused.stderr.count(message), refused.stderr.count("bad-profile")) == (1, 1, 1)
     result_without_profile = ratings("import", other_table, *TABLE_OPTIONS[:2], db=one_db)
     assert (result_without_profile.exit_code, "bad-profile" in result_without_profile.stderr) == (1, False)
-    renamed = ("--profile", profile_path, "--map", "Wer=player", "--map", "Kommentar=")
-    for accepted in (
-        ratings("import", other_table, *renamed, db=one_db),
+    mapping_options = ("--profile", profile_path, "--map", "Wer=player", "--map", "Kommentar=")
+    for result in (
+        ratings("import", other_table, *mapping_options, db=one_db),
         ratings("import", find_table(profile_path, "february.csv"), "--profile", profile_path, "--dry-run", db=one_db),
     ):
-        assert (accepted.exit_code, "bad-profile" in accepted.stderr) == (0, False)
+        assert (result.exit_code, "bad-profile" in result.stderr) == (0, False)
 
 
 BAD_PROFILES = {
@@ -228,7 +228,7 @@ BAD_PROFILES = {
     "no such zone": ('zone = "Europe/Berln"', 1, "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?"),
     "no such encoding": ('encoding = "latin-x"', 1, "encoding: 'latin-x' is not an encoding such as cp1252"),
     "an empty text": ('ties = ""', 1, "ties: the value is empty; leave out the member"),
-    "no table": ("columns = 5", 1, "columns: 5 is not a table; write [columns] and lines"),
+    "not a table": ("columns = 5", 1, "columns: 5 is not a table; write [columns] and lines"),
     "no such column": (
         '[columns]\nWer = "plaier"',
         2,
@@ -239,12 +239,12 @@ BAD_PROFILES = {
         2,
         "set.gmae: unknown member; did you mean game? (known: game_id, occurred_at, game",
     ),
-    "a value that is no text": ("[set]\nrated = true", 2, "set.rated: True is not a string"),
-    "nobody's name": ('[aliases]\nana = "a/b"', 2, "aliases.ana: the player of 'ana' is not valid"),
+    "a value that is not a string": ("[set]\nrated = true", 2, "set.rated: True is not a string"),
+    "an invalid player id": ('[aliases]\nana = "a/b"', 2, "aliases.ana: the player of 'ana' is not valid"),
     "an alias of an alias": ('[aliases]\na = "b"\nb = "c"', 2, "'b' is itself an alias, of 'c' (line 3); write a = c"),
-    "no TOML": ("sheet = Results", 1, "the file is not TOML: Invalid value"),
+    "not TOML": ("sheet = Results", 1, "the file is not TOML: Invalid value"),
     "deep tables": ("a = " + "[" * 5_000, 1, "the line has too many dots or brackets"),
-    "too much": ("#" * 4_000_001, None, "the file has more than 4,000,000 bytes"),
+    "too many bytes": ("#" * 4_000_001, None, "the file has more than 4,000,000 bytes"),
     "a long number": ("a = 1" + "0" * 5_000, None, "a number has too many digits; write only strings"),
 }
 

@@ -1,5 +1,7 @@
-"""`undo` after every command that records something, on a ledger with every kind of ladder: all is as it was before,
-and as it was after once that is undone; the rest is refused with the reason.
+"""`undo` after every command that records something, on a ledger with every kind of ladder.
+
+It restores the state before the command, and undoing the undo restores the state after it. The publication of a shipped
+ruleset cannot be undone; the refusal names the command that withdraws it.
 """
 
 import json
@@ -59,7 +61,7 @@ FILES = {
 
 
 class UndoCase(NamedTuple):
-    """A command that records something, and another that shows it; without one, the ladders do."""
+    """A command that records something, and a query that shows it; without a query, the ladders show it."""
 
     command: str
     query: str = ""
@@ -102,12 +104,12 @@ COMMANDS = {
     "league schedule": UndoCase("league schedule drawn", "league show drawn"),
 }
 # a version of rules, an adjustment, and a rename, in the order of the log
-DECIDED = [("version", "v2"), ("ladder", "galactic-points"), ("player", "Anna G.")]
+EVENTS_TO_VOID = [("version", "v2"), ("ladder", "galactic-points"), ("player", "Anna G.")]
 PLAYERS = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
 
 
 def make_stocked_ledger(ratings: Ratings, url: str) -> None:
-    """Extend `create_every_ladder` by an imported sheet, seven games that need a paid account, and three leagues."""
+    """Add to `create_every_ladder` a sheet, rules for go, seven games that need a paid account, and three leagues."""
     create_every_ladder(ratings, url)
     files = {"club.csv": CLUB, "go.toml": ELO.format(id="go", version="1", game="go", partition=BY_LEAGUE)}
     with TemporaryDirectory() as folder:
@@ -149,7 +151,7 @@ def read_query(ratings: Ratings, db: str, query: str) -> Any:
 
 
 def undo_last(ratings: Ratings, db: str) -> None:
-    """Take back what zora did last, which must be possible."""
+    """Undo zora's last act, which must be possible."""
     result = ratings("undo", "--yes", "--by", "zora", db=db)
     assert result.exit_code == 0, result
 
@@ -164,7 +166,7 @@ def test_undo_restores_what_was_before(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Given any command that records something, undo restores what was before it, and undone itself what was after."""
+    """After any command, `undo` restores the state before it, and undoing the undo restores the state after it."""
     db = copy_ledger(make_stocked_ledger)
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
@@ -172,10 +174,12 @@ def test_undo_restores_what_was_before(
     command = case.command
     if "--event" in command:
         events = read_json(ratings, db, "log", "--limit", "0")["rows"]
-        decided = [
-            event["position"] for event in events if any(event["data"].get(key) == value for key, value in DECIDED)
+        positions = [
+            event["position"]
+            for event in events
+            if any(event["data"].get(key) == value for key, value in EVENTS_TO_VOID)
         ]
-        command = command.format(*decided)
+        command = command.format(*positions)
     before = stocked_digests, read_query(ratings, db, case.query)
 
     result = ratings(*shlex.split(command), "--by", "zora", db=db)
@@ -190,14 +194,14 @@ def test_undo_restores_what_was_before(
 
 
 def test_shipped_rules_are_withdrawn_by_their_position(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """What publishes a shipped ruleset is never undone, be it the last act: it is told how it is withdrawn."""
+    """Publishing a shipped ruleset cannot be undone, even as the last act; the message says how to withdraw it."""
     db = copy_ledger_file(make_empty_ledger)
     for command in ("init --for chess --by mira", "rules publish --shipped youplay-league --by zora"):
         assert ratings(*command.split(), db=db).exit_code == 0
-    way = "to withdraw it: ratings void --event 2 --reason TEXT"
+    advice = "to withdraw it: ratings void --event 2 --reason TEXT"
     for position in ([], ["2"]):
         result = ratings("undo", *position, "--yes", "--by", "zora", db=db)
-        assert (result.exit_code, way in result.stderr) == (1, True)
+        assert (result.exit_code, advice in result.stderr) == (1, True)
     assert ratings("void", "--event", "2", "--reason", "r", "--by", "zora", db=db).exit_code == 0
     undo_last(ratings, db)
     assert ratings("rules", "show", "youplay-league", db=db).exit_code == 0

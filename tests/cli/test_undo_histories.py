@@ -1,5 +1,5 @@
-"""Random histories of all writing commands: `undo` restores the ladders before a command, and its undo those after
-it.
+"""Random histories of all writing commands: `undo` restores the ladders before a command, and undoing the undo restores
+those after it.
 
 The ladders are compared by their digests, after each command, after `undo`, and after `undo` of that.
 """
@@ -58,11 +58,11 @@ class History:
     def __init__(self, ratings: Ratings, db: str, folder: Path, rng: Random) -> None:
         self.ratings, self.db, self.folder, self.random = ratings, db, folder, rng
         self.games: list[str] = []
-        self.events: list[int] = []
+        self.positions: list[int] = []
         self.files: list[str] = []
-        self.last = 0
-        self.league = 0
-        self.did: dict[str, Callable[[], Any]] = {
+        self.version_number = 0
+        self.league_number = 0
+        self.actions: dict[str, Callable[[], Any]] = {
             "import": self.import_file, "import changes": self.import_changes, "import several": self.import_several,
             "record": self.record, "correct": self.correct, "correct date": self.correct_date,
             "correct file": self.correct_file, "void": self.void, "void file": self.void_file,
@@ -93,7 +93,7 @@ class History:
         assert result.exit_code in (0, 1), result
         after = read_position(self.ratings, self.db)
         if after > before:
-            self.events.append(self.random.randint(before + 1, after))
+            self.positions.append(self.random.randint(before + 1, after))
         return after > before
 
     def name_new_game(self) -> str:
@@ -128,7 +128,7 @@ class History:
         return self.run("import", first, second, "--new-names", "accept")
 
     def import_changes(self) -> bool:
-        name, new_game = self.choose_game(), self.name_new_game()
+        old_game, new_game = self.choose_game(), self.name_new_game()
 
         def build_event(kind: str, data: dict[str, Any]) -> str:
             return json.dumps({"type": kind, "occurred_at": f"{self.choose_day()}T12:00:00Z", "data": data}) + "\n"
@@ -156,18 +156,18 @@ class History:
             build_event(
                 "game.corrected",
                 {
-                    "game_id": name,
+                    "game_id": old_game,
                     "reason": "r",
                     "game": {
-                        "game_id": name,
+                        "game_id": old_game,
                         "game": "catan",
                         "participants": build_participants(self.choose_players()),
                         "occurred_at": f"{self.choose_day()}T12:00:00Z",
                     },
                 },
             ),
-            build_event("game.voided", {"game_id": name, "reason": "r"}),
-            build_event("game.reinstated", {"game_id": name, "reason": "r"}),
+            build_event("game.voided", {"game_id": old_game, "reason": "r"}),
+            build_event("game.reinstated", {"game_id": old_game, "reason": "r"}),
             build_event("points.adjusted", {"ladder": "duels", "player": PLAYERS[0], "points": "5", "reason": "r"}),
             build_event("player.registered", {"player": PLAYERS[1], "account": "free"}),
         ]
@@ -202,7 +202,7 @@ class History:
         return self.run("void", "--batch", self.random.choice(self.files or ["none"]), "--reason", "r")
 
     def void_event(self) -> bool:
-        return self.run("void", "--event", self.random.choice(self.events or [1]), "--reason", "r")
+        return self.run("void", "--event", self.random.choice(self.positions or [1]), "--reason", "r")
 
     def reinstate(self) -> bool:
         return self.run("reinstate", self.choose_game(), "--reason", "r")
@@ -225,10 +225,10 @@ class History:
         return self.run("publish", "duels")
 
     def publish_rules(self) -> bool:
-        self.last += 1
+        self.version_number += 1
         text = RULES.format(
             name="duels",
-            version=f"v{self.last}",
+            version=f"v{self.version_number}",
             rule="pairwise-elo/1",
             since=self.choose_day(),
             game="catan",
@@ -238,19 +238,21 @@ class History:
         return self.run("rules", "publish", self.write_file("new.toml", text))
 
     def create(self) -> bool:
-        self.league += 1
-        return self.run("league", "create", f"l{self.league}", "--game", "go", "--players-per-game", "2")
+        self.league_number += 1
+        return self.run("league", "create", f"l{self.league_number}", "--game", "go", "--players-per-game", "2")
 
     def join(self) -> bool:
         """Fill some seats of a league."""
         self.create()
-        results = [self.run("league", "join", f"l{self.league}", name) for name in PLAYERS[: self.random.randint(1, 8)]]
+        results = [
+            self.run("league", "join", f"l{self.league_number}", name) for name in PLAYERS[: self.random.randint(1, 8)]
+        ]
         return results[-1]
 
     def schedule(self) -> bool:
         """Fill all seats of a league; the last join draws the schedule."""
         self.create()
-        return [self.run("league", "join", f"l{self.league}", name) for name in PLAYERS][-1]
+        return [self.run("league", "join", f"l{self.league_number}", name) for name in PLAYERS][-1]
 
 
 def undo_act(history: History, *arguments: object) -> tuple[int, list[str]]:
@@ -263,7 +265,7 @@ def undo_act(history: History, *arguments: object) -> tuple[int, list[str]]:
 def check_step(history: History, step: str) -> None:
     """Run a step, undo it, and undo the undo; assert the digests after each."""
     before = read_digests(history.ratings, history.db)
-    if not history.did[step]():
+    if not history.actions[step]():
         return
     STEP_COUNTS[step] += 1
     after = read_digests(history.ratings, history.db)
@@ -279,14 +281,14 @@ def check_step(history: History, step: str) -> None:
 
 def check_earlier(history: History) -> None:
     """Undo an earlier act, if that is possible, and undo the undo."""
-    if not history.events:
+    if not history.positions:
         return
     before, head = read_digests(history.ratings, history.db), read_position(history.ratings, history.db)
-    code, refused = undo_act(history, history.random.choice(history.events))
+    code, rejection_codes = undo_act(history, history.random.choice(history.positions))
     if code:
         STEP_COUNTS["earlier refused"] += 1
-        assert refused
-        assert {*refused} <= REFUSAL_CODES, refused
+        assert rejection_codes
+        assert {*rejection_codes} <= REFUSAL_CODES, rejection_codes
         assert read_position(history.ratings, history.db) == head
         return
     STEP_COUNTS["earlier"] += 1
@@ -317,7 +319,7 @@ def test_undo_restores_every_ladder(
     at_length: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After each command of a random history, `undo` restores the ladders, and undoing the undo changes them again.
+    """After each command of a random history, `undo` restores the ladders, and undoing the undo brings the change back.
 
     An earlier act is undone as well, or refused with a documented code and without recording anything.
     """
@@ -326,10 +328,10 @@ def test_undo_restores_every_ladder(
 
     @settings(SETTINGS, max_examples=150 if at_length else 2, derandomize=not at_length, phases=[Phase.generate])
     @given(st.lists(st.sampled_from(steps), min_size=5, max_size=12), st.integers(0, 2**32))
-    def check(drawn: list[str], seed: int) -> None:
+    def check(chosen_steps: list[str], seed: int) -> None:
         history = History(ratings, create_store_url(), tmp_path, Random(seed))
         check_step(history, "import")
-        for step in drawn:
+        for step in chosen_steps:
             if step == "earlier":
                 check_earlier(history)
             else:

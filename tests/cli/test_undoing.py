@@ -47,7 +47,7 @@ def build_table(*games: str) -> str:
 
 
 def create_undo_ledger(ratings: Ratings, url: str) -> None:
-    """Create a ledger: two rulesets, and a game that mira recorded at position 3."""
+    """Create a ledger: two rulesets, and a game at position 3."""
     create_ledger(ratings, url)
     append_lines(ratings, url, build_catan_line("c-1", "anna", "ben", "cleo"))
 
@@ -169,8 +169,8 @@ def test_init_is_never_undone(ledger_url: str, ratings: Ratings) -> None:
     """The rulesets and the home zone of `init` cannot be undone."""
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", "--by", "mira", db=ledger_url).exit_code == 0
     assert [code for code, _ in list_undo_rejections(ratings, ledger_url)] == ["nothing-to-undo"]
-    for place in (1, 2):
-        assert [code for code, _ in list_undo_rejections(ratings, ledger_url, place)] == ["never-undone"]
+    for position in (1, 2):
+        assert [code for code, _ in list_undo_rejections(ratings, ledger_url, position)] == ["never-undone"]
     assert [code for code, _ in list_undo_rejections(ratings, ledger_url, 3)] == ["event-unknown"]
     ratings("record", "--game", "chess", "--game-id", "g", "anna", "ben", "--by", "mira", db=ledger_url)
     assert run_undo(ratings, ledger_url)["types"] == {"game.recorded": 1}
@@ -253,7 +253,7 @@ def test_games_voided_meanwhile_stay_voided(db: str, tmp_path: Path, ratings: Ra
 
 @pytest.mark.slow_cases
 def test_file_of_corrections_is_one_act(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """Undoing a file of corrections restores all its games, also their dates."""
+    """Undoing a file of corrections restores all its games, including their dates."""
     (tmp_path / "a.csv").write_text(build_table("a-1", "a-2"))
     ratings("import", tmp_path / "a.csv", db=db)
     before = read_json(ratings, db, "games")["rows"]
@@ -287,8 +287,8 @@ def test_league_step_is_undone_unless_it_is_needed(db: str, tmp_path: Path, rati
     assert run_undo(ratings, db)["types"] == {"league.joined": 1, "league.scheduled": 1}
     assert len(read_json(ratings, db, "league", "show", "spring")["players"]) == 7
     run_undo(ratings, db)
-    first = read_json(ratings, db, "league", "show", "spring")["games"][0]
-    ratings("record", "--game", "go", "--game-id", first["game_id"], "--league", "spring", *first["seats"], db=db)
+    game = read_json(ratings, db, "league", "show", "spring")["games"][0]
+    ratings("record", "--game", "go", "--game-id", game["game_id"], "--league", "spring", *game["seats"], db=db)
     schedule_position = read_json(ratings, db, "log", "--type", "league.scheduled")["rows"][0]["position"]
     assert {code for code, _ in list_undo_rejections(ratings, db, schedule_position)} == {"still-needed"}
 
@@ -305,7 +305,7 @@ def test_one_of_two_concurrent_undos_succeeds(db: str, ratings: Ratings) -> None
 
 @pytest.mark.slow_cases
 def test_batch_is_listed_and_voided_by_its_name(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """A batch named by file means all imports of the file, by position one import; voided games are left alone."""
+    """`--batch` with a file means all its imports, with a position only one; games voided already are left alone."""
     for games in (("a-1", "a-2"), ("a-1", "a-2", "a-3")):
         (tmp_path / "a.csv").write_text(build_table(*games))
         ratings("import", tmp_path / "a.csv", db=db)

@@ -1,4 +1,4 @@
-"""Games of tables that no published ruleset scores, and refusals that are listed once."""
+"""Tables with games that no published ruleset scores, and refusals that are listed once."""
 
 import json
 import re
@@ -50,20 +50,20 @@ def test_game_without_ruleset_is_refused_once(db: str, table: Path, ratings: Cal
 def test_advised_option_takes_the_games(
     options: tuple[str, ...], db: str, table: Path, ratings: Callable[..., Any]
 ) -> None:
-    """Both ways out of the refusal work as typed."""
+    """Both remedies in the refusal work: the option, and the suggested name."""
     result = ratings("import", table, *options, db=db)
     assert (result.exit_code, result.stdout) == (0, "2 appended; the head is 4.\n")
 
 
 def test_any_game_is_taken_without_rulesets(tmp_path: Path, table: Path, ratings: Callable[..., Any]) -> None:
-    """A ledger without rulesets does not know which games there are."""
+    """A ledger without rulesets accepts games of any name."""
     url = str(tmp_path / "bare.db")
     ratings("init", "--no-rules", db=url)
     assert ratings("import", table, "--set", "game=ches", db=url).exit_code == 0
 
 
 def test_json_lines_are_warned_about(db: str, ratings: Callable[..., Any]) -> None:
-    """Programs may record games that nothing scores yet; each name is told once."""
+    """Programs may record games that nothing scores yet; a note names each such game once."""
     events = "".join(
         f'{{"type":"game.recorded","occurred_at":"2024-11-22T12:00:00Z","data":{{"game_id":"g-{number}","game":"ches",'
         '"participants":[{"player":"anna","place":1},{"player":"ben","place":2}]}}\n'
@@ -86,7 +86,7 @@ def test_cause_in_cells_is_listed_once(db: str, tmp_path: Path, ratings: Callabl
 
 
 def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """No advice leaves out somebody who played; a remark may be dropped, and then the table is read."""
+    """The advice never drops a column with a player; it drops a column of remarks, and then the table is read."""
     path = tmp_path / "seven.csv"
     path.write_text("Date,White,Black,Result,Player 7,Mood\n2024-11-22,anna,ben,1-0,cleo,good\n", encoding="utf-8")
     stderr = ratings("import", path, db=db).stderr
@@ -97,7 +97,7 @@ def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., 
 
 
 def test_game_of_teams_gets_a_ruleset_that_rates_them(teams: tuple[str, str], ratings: Callable[..., Any]) -> None:
-    """What the note on a game without a ladder advises puts games of partners on a ladder."""
+    """The command in the note on games of partners without a ladder puts them on a ladder."""
     db, table = teams
     result = ratings("import", table, "--set", "game=codenames", "--new-game", db=db)
     advice = re.search(r"to publish one: ratings (rules publish --shipped \S+ --game \S+)", result.stderr)

@@ -95,16 +95,16 @@ def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]
 @pytest.mark.slow_cases
 def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """`verify --head` accepts every earlier head of the ledger and no other."""
-    empty = read_status(ratings, ledger_url)["head"]
+    empty_head = read_status(ratings, ledger_url)["head"]
     record_lines(ledger_url, GAME)
-    old = read_status(ratings, ledger_url)["head"]
+    old_head = read_status(ratings, ledger_url)["head"]
     ratings("record", "--game", "catan", "--game-id", "g-2", "anna", "ben", db=ledger_url)
-    position, _, chain = old.partition(":")
+    position, _, chain = old_head.partition(":")
 
-    for right in (empty, old, old.upper(), read_status(ratings, ledger_url)["head"]):
-        assert ratings("verify", "--head", right, db=ledger_url) == (0, "", "")
-    for wrong in (f"{position}:{'0' * 64}", f"2:{chain}", f"3:{chain}", f"99:{chain}", f"0:{chain}"):
-        result = ratings("verify", "--head", wrong, db=ledger_url)
+    for head in (empty_head, old_head, old_head.upper(), read_status(ratings, ledger_url)["head"]):
+        assert ratings("verify", "--head", head, db=ledger_url) == (0, "", "")
+    for head in (f"{position}:{'0' * 64}", f"2:{chain}", f"3:{chain}", f"99:{chain}", f"0:{chain}"):
+        result = ratings("verify", "--head", head, db=ledger_url)
         assert (result.exit_code, result.stderr) == (1, "")
         assert result.stdout.startswith("head: ")
 
@@ -128,23 +128,23 @@ def test_version_names_the_schema(ratings: Callable[..., Any], db: str) -> None:
 def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[..., Any]) -> None:
     """On a healthy ledger, `doctor` reads back the guards, the clock and the database settings."""
     rows = json.loads(ratings("doctor", "--format", "json", db=ledger_url).stdout)
-    named = {row["what"]: (row["state"], row["value"]) for row in rows}
+    rows_by_subject = {row["what"]: (row["state"], row["value"]) for row in rows}
 
-    assert named["guards"] == ("ok", "in place")
-    assert named["clock"][0] == "ok"
-    assert named["cache"] == ("ok", "kept from 20,000 events on")
+    assert rows_by_subject["guards"] == ("ok", "in place")
+    assert rows_by_subject["clock"][0] == "ok"
+    assert rows_by_subject["cache"] == ("ok", "kept from 20,000 events on")
     if ledger_url.startswith("sqlite"):
-        assert named["journal_mode"] == ("ok", "truncate")
-        assert named["synchronous"] == ("ok", "2")
+        assert rows_by_subject["journal_mode"] == ("ok", "truncate")
+        assert rows_by_subject["synchronous"] == ("ok", "2")
         assert ratings("doctor", db=ledger_url).exit_code == 0
     else:
-        assert {"fsync", "synchronous_commit", "full_page_writes", "server_encoding"} <= named.keys()
+        assert {"fsync", "synchronous_commit", "full_page_writes", "server_encoding"} <= rows_by_subject.keys()
 
 
 def test_doctor_says_why_there_is_no_cache(
     ledger_url: str, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a usable cache, `doctor` names an unreadable file if there is a cache folder."""
+    """If there is a cache folder but no usable cache, `doctor` says that a file cannot be read."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     monkeypatch.setattr(column_cache, "find_cache", lambda *_: None)
     (row,) = [
@@ -223,7 +223,7 @@ def test_unfit_successor_version_is_refused(
     assert f"{code}: " in result.stderr
 
 
-CHECKED = {
+BAD_RULESETS = {
     "an unknown key": (("k_per_pair = 8", "k_per_pair = 8\nk_factor = 9"), "10: params.k_factor: "),
     "a missing parameter": (("k_per_pair = 8", ""), " k_per_pair"),
     "a wrong type": (("k_per_pair = 8", "k_per_pair = 8\nscale = true"), "10: params.scale: "),
@@ -234,7 +234,7 @@ CHECKED = {
     "an unknown kind": (('game = ["chess"]', 'game = ["chess"]\nkind = ["auction"]'), "7: scope.kind: "),
     "no game": (('game = ["chess"]', "game = []"), "6: scope.game: "),
     "no id": (('id = "chess"\n', ""), " id: "),
-    "no TOML": (('id = "chess"', "id = chess"), "1: "),
+    "not TOML": (('id = "chess"', "id = chess"), "1: "),
     "a K that is too large": (("k_per_pair = 8", "k_per_pair = 401"), "params"),
     "an assumption about nothing": (
         ("k_per_pair = 8", 'k_per_pair = 8\n[assumed]\ncolour = "x"'),
@@ -243,20 +243,20 @@ CHECKED = {
 }
 
 
-@pytest.mark.parametrize(("change", "message"), CHECKED.values(), ids=CHECKED)
+@pytest.mark.parametrize(("change", "message"), BAD_RULESETS.values(), ids=BAD_RULESETS)
 def test_ruleset_check_names_line_and_key(
     change: tuple[str, str], message: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
     """For a bad ruleset file, `rules check` names line and key, and publishing it is refused."""
     path = tmp_path / "chess.toml"
     path.write_text(CHESS.replace(*change))
-    checked = ratings("rules", "check", path, db=db)
-    published = ratings("rules", "publish", path, db=db)
+    check_result = ratings("rules", "check", path, db=db)
+    publish_result = ratings("rules", "publish", path, db=db)
 
-    assert (checked.exit_code, published.exit_code) == (1, 1)
+    assert (check_result.exit_code, publish_result.exit_code) == (1, 1)
     assert read_status(ratings, db)["position"] == INITIAL_POSITION
-    assert checked.stdout.startswith(f"{path}:")
-    assert message in checked.stdout.removeprefix(f"{path}:")
+    assert check_result.stdout.startswith(f"{path}:")
+    assert message in check_result.stdout.removeprefix(f"{path}:")
 
 
 @pytest.mark.slow
