@@ -439,7 +439,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
         raise RulesetUnusable(facts.unusable[ruleset_id].reason)
     versions = facts.rulesets.get(ruleset_id)
     if not versions:
-        _refuse_withdrawn(facts, rules or "")
+        _refuse_withdrawn(facts, rules or ruleset_id)
         raise _build_unknown_ruleset_error(ruleset_id, facts.rulesets, facts.position)
     check_ladder_name(ladder, versions[0].ruleset)
     if rules is None:
@@ -492,14 +492,22 @@ def check_version(facts: Facts, rules: str | None) -> None:
         raise UnknownLadder(message, "rules")
 
 
-def _refuse_withdrawn(facts: Facts, rules: str) -> None:
-    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn; the message names a position where it counts."""
+def _refuse_withdrawn(facts: Facts, name: str) -> None:
+    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn, or every version of a ruleset (ID).
+
+    The message names a position where it counts.
+    """
     recorded = facts.recorded
-    for version in recorded.versions:
-        if version.ruleset.name == rules and version.position in recorded.withdrawn:
-            position = max(void for void, root in recorded.roots.items() if root == version.position)
-            message = f"{rules} was withdrawn at position {position}; to use it, add --known-at {position - 1}"
-            raise UnknownLadder(message, "rules")
+    positions = {
+        version.position
+        for version in recorded.versions
+        if version.position in recorded.withdrawn
+        and (version.ruleset.name == name or (version.ruleset.id == name and not facts.rulesets.get(name)))
+    }
+    if positions:
+        position = max(void for void, root in recorded.roots.items() if root in positions)
+        message = f"{name} was withdrawn at position {position}; to use it, add --known-at {position - 1}"
+        raise UnknownLadder(message, "rules" if "@" in name else "ladder")
 
 
 def select_version(versions: Iterable[Version], rules: str) -> list[Version]:

@@ -195,3 +195,15 @@ def test_version_put_back_in_force_is_live(db: str, ratings: Ratings) -> None:
     assert (
         "withdrawn at position 8; to use it, add --known-at 7" in ratings("rules", "show", "house-elo@2", db=db).stdout
     )
+
+
+def test_ruleset_without_versions_left_names_the_withdrawal(tmp_path: Path, ratings: Ratings) -> None:
+    """If every version of a ruleset is withdrawn, its ladder says when, and how to see it before that."""
+    db = str(tmp_path / "chess.db")
+    assert ratings("init", "--for", "chess", "--zone", "UTC", db=db).exit_code == 0
+    assert ratings("record", "--game", "chess", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
+    assert ratings("void", "--event", 2, "--reason", "of another club", db=db).exit_code == 0
+    refused = ratings("standings", "elo-chess", db=db)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "elo-chess was withdrawn at position 4; to use it, add --known-at 3" in refused.stderr
+    assert ratings("standings", "elo-chess", "--known-at", 3, db=db).exit_code == 0

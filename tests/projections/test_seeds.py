@@ -277,7 +277,7 @@ def test_seed_equals_adjustment_before_all_games(number: int) -> None:
         }
         assert result.adjusted == 0
         assert result.start_total == sum(
-            (seeded_stream.seeds[name].find_state(ladder) or [0])[0] if name in seeded_stream.seeds else start
+            seeded_stream.seeds[name].seeded[ladder.ruleset.name][0] if name in seeded_stream.seeds else start
             for name in result.stream.names
         )
 

@@ -80,7 +80,7 @@ def find_failure(db: str, patch: pytest.MonkeyPatch, question: Callable[[rl.Snap
     with pytest.raises((rl.RuleFailed, rl.CannotPredict)) as failure:
         ask(db, patch, question, *rules)
     message = re.fullmatch(
-        r"(?:own|daily|years): the rule (?:failed|cannot score this game)( at position \d+ \(game \S+\))?: (.*)",
+        r"(?:own|daily|years): the rule (?:failed|cannot score this game)( at position \d+(?: \(game \S+\))?)?: (.*)",
         str(failure.value),
     )
     assert message is not None, failure.value

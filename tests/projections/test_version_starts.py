@@ -439,6 +439,6 @@ def test_failing_entry_into_a_version_names_the_version(tmp_path: Any, monkeypat
     name = create_ledger(f"sqlite:///{tmp_path}/failing.db")
     publish(name, VERSIONS[:2])
     record(name, [(datetime(2011, 2, 1), ["anna", "ben"]), (datetime(2011, 4, 1), ["anna", "ben"])])
-    with rl.open(name) as ledger:
-        with pytest.raises(rl.RuleFailed, match=r"the rule failed at position 2: .*of the lift"):
-            ledger.at().standings("lifting")
+    message = r"the rule failed at position 2: .*of the lift"
+    with rl.open(name) as ledger, pytest.raises(rl.RuleFailed, match=message):
+        ledger.at().standings("lifting")
