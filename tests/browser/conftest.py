@@ -1,6 +1,6 @@
 """A real Chromium, and the pages of two clubs: as files, which it opens from the disk, and from a server.
 
-Chromium is the system's, such as Debian's package `chromium`; nothing is downloaded. It resolves no name of any host.
+Chromium is the system's, such as Debian's package `chromium`; nothing is downloaded. It resolves no host names.
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from club import GAMES, HOSTILE, LADDER, create_club, record_game, run_ok
-from looking import ODD, Club
 from make_pictures import CHROMIUM
+from page_checks import ODD_NAMES, Club
 from playwright.sync_api import Browser, sync_playwright
 from sqlalchemy import make_url
 from systems import create_systems
@@ -40,7 +40,7 @@ def chromium() -> Iterator[Browser]:
 def clubs(
     ratings: Ratings, original_files: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Club]]:
-    """A function that returns the pages of a club, `small`, `demo` or `systems`, as `files` or from a `server`."""
+    """Yield a function that returns the pages of a club (`small`, `demo`, `systems`) as `files` or from a `server`."""
     opened_clubs: dict[tuple[str, str], Club] = {}
     with ExitStack() as stack:
 
@@ -54,12 +54,12 @@ def clubs(
                 base, ending = f"{folder.as_uri()}/", ".html"
                 if source == "server":
                     base, ending = stack.enter_context(run_server(url)), ""
-                names = list_page_files(folder)
+                file_names = list_page_files(folder)
                 if source == "files":
-                    names += write_reports(
+                    file_names += write_reports(
                         ratings, folder, url, {"small": SMALL_REPORTS, "demo": DEMO_REPORTS}.get(name, ())
                     )
-                sizes = {name.removesuffix(".html"): (folder / name).stat().st_size for name in names}
+                sizes = {path.removesuffix(".html"): (folder / path).stat().st_size for path in file_names}
                 opened_clubs[name, source] = Club(url, base, ending, sizes)
             return opened_clubs[name, source]
 
@@ -68,7 +68,7 @@ def clubs(
 
 @pytest.fixture(params=["small", "demo"])
 def name(request: pytest.FixtureRequest) -> str:
-    """Return each club in turn."""
+    """Return the name of each of two clubs in turn."""
     return str(request.param)
 
 
@@ -79,9 +79,9 @@ def club(request: pytest.FixtureRequest, name: str, clubs: Callable[..., Club]) 
 
 
 def create_small_club(ratings: Ratings, url: str) -> None:
-    """Create the club of the tests of pages, with one more game of players with unusual names."""
+    """Create the club that the page tests in tests/web use, plus a game of players with unusual names."""
     create_club(ratings, url)
-    record_game(ratings, url, "odd-" + "g" * 60, GAMES[-1][1], *ODD)
+    record_game(ratings, url, "odd-" + "g" * 60, GAMES[-1][1], *ODD_NAMES)
 
 
 def create_demo_club(ratings: Ratings, url: str) -> None:
@@ -89,8 +89,8 @@ def create_demo_club(ratings: Ratings, url: str) -> None:
     run_ok(ratings, "demo", "--keep", str(Path(str(make_url(url).database)).parent), db=url)
 
 
-# the player of each report and the earlier position that it compares; each report is a kind of page of its own
-SMALL_REPORTS = ((HOSTILE, "7"), (ODD[0], "10"), ("anna", "7"), ("ben", "10"))
+# the player of each report, and the earlier position to compare with; `classify_path` gives each report its own kind
+SMALL_REPORTS = ((HOSTILE, "7"), (ODD_NAMES[0], "10"), ("anna", "7"), ("ben", "10"))
 DEMO_REPORTS = (("mira", "92"),)
 
 
@@ -108,7 +108,7 @@ def write_reports(
 
 
 def list_page_files(folder: Path) -> list[str]:
-    """Return the pages that the manifest of a site lists."""
+    """Return the names of the HTML files that the manifest of a site lists."""
     manifest = json.loads((folder / "MANIFEST.json").read_text())
     return [name for name in manifest["files"] if name.endswith(".html")]
 

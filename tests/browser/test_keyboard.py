@@ -1,32 +1,32 @@
-"""With the keyboard alone: every link and control is reached in its order, is seen, and works."""
+"""With the keyboard alone, links and controls are reached in order and seen, and the skip link and the form work."""
 
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from club import LADDER
-from looking import DESK, PHONE, Club, count_stops, open_tab, read_focus
+from page_checks import DESK, PHONE, Club, count_stops, open_tab, read_focus
 from playwright.sync_api import Browser
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_every_stop_is_reached_and_seen(chromium: Browser, club: Club, width: int) -> None:
-    """Tab goes to every link and control in the order of the page; where it is, is seen and marked."""
+    """Tab goes to every link and control in the order of the page, and the focused one is visible and marked."""
     problems = []
     with open_tab(chromium, club, width) as (page, _):
-        for path in club.list_kinds():
+        for path in club.list_sample_paths():
             page.goto(club.format_address(path))
             for expected in range(count_stops(page)):
                 page.keyboard.press("Tab")
-                at = read_focus(page)
-                if at["number"] != expected or not at["seen"] or not at["marked"] or at["covered"]:
-                    problems.append(f"{path}, stop {expected}: {at}")
+                focus = read_focus(page)
+                if focus["number"] != expected or not focus["visible"] or not focus["marked"] or focus["covered"]:
+                    problems.append(f"{path}, stop {expected}: {focus}")
     assert problems == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_focus_changes_the_picture(chromium: Browser, clubs: Callable[..., Club], scheme: str) -> None:
-    """What the eye sees of the first page is different at each stop."""
+    """The first page looks different at each stop."""
     screenshots = set()
     with open_tab(chromium, clubs("small", "files"), DESK, scheme) as (page, _):
         page.goto(clubs("small", "files").format_address("index"))
@@ -38,7 +38,7 @@ def test_focus_changes_the_picture(chromium: Browser, clubs: Callable[..., Club]
 
 
 def test_navigation_is_skipped(chromium: Browser, clubs: Callable[..., Club]) -> None:
-    """The first stop leads behind the navigation: the next one is in the content."""
+    """The link at the first stop skips the navigation: the next stop is the first link of the content."""
     club = clubs("small", "files")
     with open_tab(chromium, club) as (page, _):
         page.goto(club.format_address("index"))
@@ -48,10 +48,10 @@ def test_navigation_is_skipped(chromium: Browser, clubs: Callable[..., Club]) ->
         assert page.evaluate("document.activeElement === document.querySelector('main a')")
 
 
-def test_another_time_is_asked_with_the_keyboard(chromium: Browser, clubs: Callable[..., Club]) -> None:
-    """The form is opened, filled and sent by keys, and the page is that of the other time."""
+def test_form_for_another_time_works_with_the_keyboard(chromium: Browser, clubs: Callable[..., Club]) -> None:
+    """The form is opened, filled in and sent with keys, and leads to the page at the other time."""
     club = clubs("small", "server")
-    with open_tab(chromium, club, PHONE) as (page, wrong):
+    with open_tab(chromium, club, PHONE) as (page, faults):
         page.goto(club.format_address(f"ladders/{LADDER}"))
         page.get_by_text("View at another time").focus()
         page.keyboard.press("Enter")
@@ -62,4 +62,4 @@ def test_another_time_is_asked_with_the_keyboard(chromium: Browser, clubs: Calla
         assert parse_qs(urlsplit(page.url).query) == {"as_of": ["2025-01-31"]}
         assert page.locator("table").first.locator("tbody tr").count() == 3
         assert page.locator("details[open]").count() == 1
-    assert wrong == []
+    assert faults == []

@@ -11,14 +11,14 @@ from playwright.sync_api import Browser, Page
 
 from ratings_ledger.web.addresses import encode_segment
 
-PHONE, DESK = 380, 1280
+PHONE, DESK = 380, 1280  # widths of the window in pixels
 # names as hostile as ids can be, and from many scripts; 64 code points are the most that an id has
-ODD = (
+ODD_NAMES = (
     "W" * 64, "<script>alert(1)<!--", "'\"><svg onload", "{{ 7*7 }}", "%3Cb%3E", "..", "con", "-- ' OR 1", "نرگس محمدی",
     "नमस्ते", "ภาษาไทย", "한국어", "𝕬𝖓𝖓𝖆", "🦊 12", "Z̷̢͝a̶͘l̸g̴o", "עברית (ab) 12",
 )  # fmt: skip
-# every rule of axe but those that it has given up; some are left out unless their tags are asked for
-RULES = [
+# the tags of all rules of axe except the deprecated ones; axe runs some rules only if one of their tags is named
+AXE_TAGS = [
     "wcag2a",
     "wcag2aa",
     "wcag2aaa",
@@ -44,8 +44,8 @@ class Club(NamedTuple):
             return self.base
         return f"{self.base}{path}{self.ending}"
 
-    def list_kinds(self) -> list[str]:
-        """Return the paths of the largest page of every kind and of every page of the hostile name."""
+    def list_sample_paths(self) -> list[str]:
+        """Return the paths of the largest page of every kind, and of all pages about the player `HOSTILE`."""
         largest: dict[tuple[str, ...], str] = {}
         for path in sorted(self.sizes, key=self.sizes.__getitem__):
             largest[classify_path(path)] = path
@@ -53,7 +53,7 @@ class Club(NamedTuple):
 
 
 def classify_path(path: str) -> tuple[str, ...]:
-    """Return the part of a path that pages of the same template and ruleset share."""
+    """Return the kind of a page: a key that the paths of pages with the same template and ruleset share."""
     first, *ids = path.split("/")
     if first == "players" and len(ids) > 1:
         return first, ids[1], ids[-1] if ids[-1].startswith("_") else ""
@@ -64,24 +64,24 @@ def classify_path(path: str) -> tuple[str, ...]:
 def open_tab(
     chromium: Browser, club: Club, width: int = DESK, scheme: Any = "light", scripts: bool = False
 ) -> Iterator[tuple[Page, list[str]]]:
-    """Open a tab, and provide it with a list of faults: requests that leave the club's pages, failures, console
-    messages.
+    """Open a tab, and provide its page and a list of faults: requests that leave the club's pages, failures, console
+    messages, dialogs.
 
-    Pages run no scripts in it by default; axe is a script and needs a tab with scripts.
+    By default, pages in the tab run no scripts; axe is a script and needs a tab with scripts.
     """
     faults: list[str] = []
     size: Any = {"width": width, "height": 900}
     context = chromium.new_context(viewport=size, color_scheme=scheme, java_script_enabled=scripts)
     page = context.new_page()
 
-    def allow(route: Any) -> None:
+    def block_foreign_requests(route: Any) -> None:
         if route.request.url.startswith(club.base):
             route.continue_()
         else:
-            faults.append(f"asks for {route.request.url}")
+            faults.append(f"requests {route.request.url}")
             route.abort()
 
-    page.route("**/*", allow)
+    page.route("**/*", block_foreign_requests)
     page.on("requestfailed", lambda request: faults.append(f"did not get {request.url}"))
     page.on("console", lambda message: faults.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
@@ -90,28 +90,29 @@ def open_tab(
     context.close()
 
 
-CUT_OFF = """() => {
-  const width = document.documentElement.clientWidth, found = []
-  if (document.documentElement.scrollWidth > width) found.push(`scrolls to ${document.documentElement.scrollWidth}`)
-  for (const one of document.body.querySelectorAll('*')) {
-    const box = one.getBoundingClientRect(), style = getComputedStyle(one)
-    if (!box.width || one.matches('.skip, .hidden, .hidden *')) continue
-    const clips = style.overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1
+LIST_CUT_OFF = """() => {
+  const width = document.documentElement.clientWidth, faults = []
+  if (document.documentElement.scrollWidth > width) faults.push(`scrolls to ${document.documentElement.scrollWidth}`)
+  for (const element of document.body.querySelectorAll('*')) {
+    const box = element.getBoundingClientRect(), style = getComputedStyle(element)
+    if (!box.width || element.matches('.skip, .hidden, .hidden *')) continue
+    const clips = style.overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1
     if (box.left < -1 || box.right > width + 1 || clips)
-      found.push(`${one.localName} ${box.left} to ${box.right}: ${one.textContent.slice(0, 30)}`)
+      faults.push(`${element.localName} ${box.left} to ${box.right}: ${element.textContent.slice(0, 30)}`)
   }
-  return found.slice(0, 5)
+  return faults.slice(0, 5)
 }"""
 
 
 def list_cut_off(page: Page) -> list[str]:
-    """Return the elements that do not fit into the width of the window."""
-    return list(page.evaluate(CUT_OFF))
+    """Return the first five faults of a page that does not fit: elements that the window or they themselves cut off."""
+    return list(page.evaluate(LIST_CUT_OFF))
 
 
 def list_violations(page: Page) -> list[str]:
     """Return the violations that axe reports: the rule, and the first elements that break it."""
-    axe_results = Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]})
+    run_only = {"type": "tag", "values": AXE_TAGS}
+    axe_results = Axe().run(page, options={"runOnly": run_only, "resultTypes": ["violations"]})
     return [
         f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
         for rule in axe_results.response["violations"]
@@ -119,31 +120,33 @@ def list_violations(page: Page) -> list[str]:
     ]
 
 
-STOPS = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter(
-  one => one.tabIndex >= 0 && one.checkVisibility())"""
+LIST_STOPS = """() =>
+  [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter(
+    element => element.tabIndex >= 0 && element.checkVisibility())"""
 
 
 def count_stops(page: Page) -> int:
     """Return the number of elements that the keyboard should reach."""
-    return int(page.evaluate(f"() => ({STOPS})().length"))
+    return int(page.evaluate(f"() => ({LIST_STOPS})().length"))
 
 
-FOCUSED = f"""() => {{
-  const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one)
-  const middle = document.elementFromPoint(box.left + Math.min(box.width / 2, 4), box.top + box.height / 2)
-  const seen = box.width > 0 && box.height > 0 && box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight + 1
+DESCRIBE_FOCUS = f"""() => {{
+  const element = document.activeElement, box = element.getBoundingClientRect(), style = getComputedStyle(element)
+  const front = document.elementFromPoint(box.left + Math.min(box.width / 2, 4), box.top + box.height / 2)
+  const visible = box.width > 0 && box.height > 0 && box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight + 1
     && box.right <= document.documentElement.clientWidth + 1
   return {{
-    number: ({STOPS})().indexOf(one), text: one.outerHTML.slice(0, 120), seen: seen, box: Object.values(box.toJSON()),
-    marked: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && one.matches(':focus-visible'),
-    covered: !middle || !(one.contains(middle) || middle.contains(one)),
+    number: ({LIST_STOPS})().indexOf(element), text: element.outerHTML.slice(0, 120), visible: visible,
+    box: Object.values(box.toJSON()),
+    marked: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && element.matches(':focus-visible'),
+    covered: !front || !(element.contains(front) || front.contains(element)),
   }}
 }}"""
 
 
 def read_focus(page: Page) -> dict[str, Any]:
-    """Return the index of the focused element among the stops, and whether it is visible, marked or covered."""
-    return dict(page.evaluate(FOCUSED))
+    """Return the focused element: its index among the stops, and whether it is in the window, marked or covered."""
+    return dict(page.evaluate(DESCRIBE_FOCUS))
 
 
 def parse_number(text: str) -> float:
