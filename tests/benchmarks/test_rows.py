@@ -1,4 +1,4 @@
-"""The benchmarks run at a small size, also where the packages to compare with are not installed."""
+"""The benchmarks run at a small size, even if the packages that they compare with are not installed."""
 
 import ast
 import re
@@ -50,8 +50,8 @@ def test_functions_that_rows_call_by_name_exist() -> None:
         assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (module, function)
 
 
-def test_calls_run_in_own_processes() -> None:
-    """Calls run in turn each get their own process; those whose packages are missing are left out."""
+def test_calls_run_in_turn() -> None:
+    """Calls run once per repetition, and the warm-up is not counted; calls whose packages are missing are left out."""
     calls = {
         "a": Call("benchmarks.measuring:run_cold_command", {"command": ["true"]}),
         "b": Call("benchmarks.measuring:run_cold_command", lambda: {"command": ["true"]}),

@@ -44,7 +44,7 @@ def test_median_run_counts() -> None:
     ],
 )
 def test_bar_is_met_or_missed(bar: Bar, met: bool) -> None:
-    """Two seconds held against a baseline of four meet or miss each kind of bar."""
+    """Two seconds, compared with a baseline of four, meet or miss each kind of bar."""
     assert is_met(Line("x", series(2.0), series(4.0), bar)) is met
 
 
