@@ -33,15 +33,15 @@ def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:
 
 
 def rewrite_file(path: Path, columns: dict[str, array[int]], about: dict[str, Any]) -> None:
-    """Replace a file by one with other columns and valid checksums."""
-    content, places = bytearray(), {}
+    """Replace a file with one that has other columns and valid checksums."""
+    content, entries = bytearray(), {}
     for name, column in columns.items():
         data = column.tobytes()
         checksums = [zlib.crc32(data[begin : begin + BLOCK_BYTES]) for begin in range(0, len(data), BLOCK_BYTES)]
-        places[name] = column.typecode, [len(column)], len(content), checksums
+        entries[name] = column.typecode, [len(column)], len(content), checksums
         content += data + bytes(-len(data) % ALIGNMENT)
     path.unlink()  # a mapping of the old file keeps its length
-    path.write_bytes(content + _encode_footer({"about": about, "columns": places, "order": sys.byteorder}))
+    path.write_bytes(content + _encode_footer({"about": about, "columns": entries, "order": sys.byteorder}))
 
 
 def _encode_footer(footer: Any) -> bytes:

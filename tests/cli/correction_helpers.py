@@ -51,7 +51,7 @@ def create_ledger(ratings: Ratings, db: Path | str, *rulesets: str) -> str:
 
 
 def read_json(ratings: Ratings, db: str, *arguments: object) -> Any:
-    """Run a reading command and return its JSON."""
+    """Run a reading command, which must print no messages, and return its JSON without the rounded decimals."""
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
     return strip_decimals(json.loads(result.stdout))
@@ -109,11 +109,11 @@ def build_current_id_lookup(ratings: Ratings, db: str) -> Callable[[str], str]:
             roots[event["id"]] = roots.get(event["data"]["id"], event["data"]["id"])
             withdrawn ^= {roots[event["id"]]}
     renames = [event for event in events if event["type"] == "player.renamed" and event["id"] not in withdrawn]
-    following = {event["data"]["player"]: event["data"]["new_player"] for event in renames}
+    new_ids = {event["data"]["player"]: event["data"]["new_player"] for event in renames}
 
     def find_current_id(player: str) -> str:
-        while player in following:
-            player = following[player]
+        while player in new_ids:
+            player = new_ids[player]
         return player
 
     return find_current_id
@@ -122,16 +122,16 @@ def build_current_id_lookup(ratings: Ratings, db: str) -> Callable[[str], str]:
 def compare_points(
     before: dict[tuple[str, str], str],
     after: dict[tuple[str, str], str],
-    was: Callable[[str], str],
-    now: Callable[[str], str],
+    find_id_before: Callable[[str], str],
+    find_id_after: Callable[[str], str],
 ) -> Changes:
     """Return the changes of points by ladder and player. A new id alone is no change.
-    `was` and `now` give each player's current id before and after.
+    `find_id_before` and `find_id_after` give each player's current id before and after.
     """
     before = dict(before)
     for ladder, old in sorted(before.keys() - after.keys()):
-        for new in sorted(name for other_ladder, name in after.keys() - before.keys() if other_ladder == ladder):
-            if new in (now(old), old) or was(new) == old:
+        for new in sorted(player for new_ladder, player in after.keys() - before.keys() if new_ladder == ladder):
+            if new in (find_id_after(old), old) or find_id_before(new) == old:
                 before[ladder, new] = before.pop((ladder, old))
                 break
     changes: Changes = {}
@@ -154,7 +154,7 @@ def run_correction(
 
     The dry run must write nothing and report the same changes; these must equal the difference of the standings.
     """
-    before, before_head, was = (
+    before, before_head, find_id_before = (
         read_all_points(ratings, db),
         read_head(ratings, db),
         build_current_id_lookup(ratings, db),
@@ -170,7 +170,7 @@ def run_correction(
     assert (preview["type"], preview["changes"]) == (report["type"], report["changes"])
     assert report["position"] == int(before_head.partition(":")[0]) + 1 == read_position(ratings, db)
     assert report["changes"] == compare_points(
-        before, read_all_points(ratings, db), was, build_current_id_lookup(ratings, db)
+        before, read_all_points(ratings, db), find_id_before, build_current_id_lookup(ratings, db)
     )
     return report
 

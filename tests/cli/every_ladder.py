@@ -1,10 +1,8 @@
 """A ledger with one ladder of every kind and the same games on each, for tests of features that serve all kinds.
 
-
-
-Up to position 81 ben wins six games of anna and cleo, and anna the eighth; Anna G. wins the seventh. Since then mira
-has recorded a late game, a correction, a void, a game of the newcomer eve, some adjustments, that Anna G. is anna, and
-that ben is called benno now.
+Up to position 83, ben wins six games against anna and cleo; Anna G. wins the seventh, and anna the eighth. Then mira
+records, for each kind of game, a late game, a correction, a void and a game of the newcomer eve, and at the end some
+adjustments, that Anna G. is anna, and that ben is now called benno.
 """
 
 import json
@@ -17,7 +15,7 @@ Event = dict[str, Any]
 # builds the data of a game from its players, the winner first
 GameDataBuilder = Callable[[Sequence[str]], dict[str, Any]]
 
-FIRST_GAMES_POSITION = 83
+FIRST_GAMES_POSITION = 83  # of the last of these eight games of each kind
 POWERS = ("Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey")
 CENTRES = dict(zip(POWERS, (10, 8, 6, 5, 3, 2, 0), strict=True))
 
@@ -95,19 +93,21 @@ LADDERS = {
     "youplay-wsim/L1": "ships",
     "italia-2010/L1": "diplomacy",
 }
-ADJUSTED = ("elo-chess/all", "catan-elo/basic", "galactic-points", "youplay-league/L1")
+ADJUSTED_LADDERS = ("elo-chess/all", "catan-elo/basic", "galactic-points", "youplay-league/L1")
 
 
 def create_every_ladder(ratings: Callable[..., Any], url: str) -> None:
-    """Create the ledger."""
+    """Create the ledger that this module describes."""
     for rules in (["--for", "chess"], []):
         assert ratings("init", *rules, "--by", "mira", db=url).exit_code == 0
     assert _record_events(url, [event for name in GAMES for event in _list_first_events(name)]) == FIRST_GAMES_POSITION
-    adjustments = [{"ladder": ladder, "player": "anna", "points": "-7", "reason": "late"} for ladder in ADJUSTED]
+    adjustments = [
+        {"ladder": ladder, "player": "anna", "points": "-7", "reason": "late"} for ladder in ADJUSTED_LADDERS
+    ]
     renames = [{"player": "Anna G.", "new_player": "anna"}, {"player": "ben", "new_player": "benno"}]
     later_events = [event for name in GAMES for event in _list_later_events(name)]
-    later_events += [_build_event("points.adjusted", 24, ladder) for ladder in adjustments]
-    _record_events(url, later_events + [_build_event("player.renamed", 24, ladder) for ladder in renames])
+    later_events += [_build_event("points.adjusted", 24, adjustment) for adjustment in adjustments]
+    _record_events(url, later_events + [_build_event("player.renamed", 24, rename) for rename in renames])
 
 
 def _list_first_events(name: str) -> Iterable[Event]:

@@ -21,8 +21,8 @@ def build_list_game(game_id: str, at: str, result: str, **members: Any) -> dict[
 def build_list_events() -> list[dict[str, Any]]:
     """Return the events of the ledger.
 
-    Cleo is first in January; in March anna and ben share the first place, cleo is third, and dora has six games. In
-    Cities & Knights ben is before anna, but his account is free at the end of the year.
+    Cleo is first in January; in March anna and ben share first place, cleo is third, and dora has six games. In
+    Cities & Knights ben is ahead of anna, but his account is free at the end of the year.
     """
     games = [build_list_game(f"jan-{day}", f"2010-01-{day:02d}T20:00:00Z", "cleo emil") for day in range(1, 8)]
     for day in range(1, 7):
@@ -40,7 +40,7 @@ def build_list_events() -> list[dict[str, Any]]:
     )
     games += [game_with_leaver, build_list_game("unrated", "2010-03-08T20:00:00Z", "anna ben", rated=False)]
     games += [build_list_game("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game")]
-    games += [
+    games += [  # the last instant of February in Berlin, and half an hour into March
         build_list_game("edge", "2010-02-28T22:59:59.999999Z", "fay gus"),
         build_list_game("late", "2010-02-28T23:30:00Z", "fay gus"),
     ]
@@ -49,7 +49,7 @@ def build_list_events() -> list[dict[str, Any]]:
 
 
 def create_list_ledger(ratings: Callable[..., Any], url: str) -> None:
-    """Create a ledger with the shipped rulesets and these events."""
+    """Create a ledger with the shipped rulesets and the events of `build_list_events`."""
     assert ratings("init", db=url).exit_code == 0
     lines = "".join(json.dumps(event) + "\n" for event in build_list_events())
     assert not record_lines(url, lines).rejected

@@ -32,7 +32,7 @@ class Club(NamedTuple):
         return file
 
     def import_sheet(self, *rows: str, header: str = HEADER, name: str = "club.csv") -> None:
-        """Import the sheet as it is."""
+        """Write the sheet and import it without --sync."""
         result = self.ratings("import", self.write(*rows, header=header, name=name), *SET, db=self.db)
         assert result.exit_code == 0, result
 
