@@ -1,4 +1,4 @@
-"""Points by decision: `adjust --to` sets a value, `adjust --file` adjusts many players in one command."""
+"""`adjust --to` sets a player's points, `adjust --file` adjusts many players, `export changes` lists all changes."""
 
 import json
 from collections.abc import Callable
@@ -16,9 +16,9 @@ LADDER = "elo-chess/all"
 def db(store: str, ratings: Ratings) -> str:
     """Create a ledger with three games, on each kind of store."""
     assert ratings("init", "--for", "chess", "--zone", "UTC", db=store).exit_code == 0
-    for number, seats in enumerate((["anna", "ben"], ["ben", "anna=cleo"], ["cleo", "anna"])):
+    for number, players in enumerate((["anna", "ben"], ["ben", "anna=cleo"], ["cleo", "anna"])):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}")
-        assert ratings("record", "-q", *game, *seats, db=store).exit_code == 0
+        assert ratings("record", "-q", *game, *players, db=store).exit_code == 0
     return store
 
 
@@ -62,17 +62,17 @@ def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Pat
         "3 points.adjusted events are recorded, the last at position 8.",
     )
     assert {"anna": "1500", "ben": "2401/2", "zoe": "900"}.items() <= read_points(ratings, db).items()
-    log = [
+    reasons = [
         row["reason"]
         for row in json.loads(ratings("history", "ben", LADDER, "--format", "json", db=db).stdout)["rows"]
         if "reason" in row
     ]
-    assert log == ["a friend"]
+    assert reasons == ["a friend"]
     assert run_adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
 
 
 @pytest.mark.slow_cases
-def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path) -> None:
+def test_wrong_rows_record_nothing(ratings: Ratings, db: str, tmp_path: Path) -> None:
     """If rows of an adjustment file are wrong, nothing is recorded and every wrong line is named."""
     file = tmp_path / "list.csv"
     file.write_text("player,points\nanna,5\nben,0.0000001\ncleo,x\n", encoding="utf-8")
@@ -134,8 +134,8 @@ def test_malformed_file_refusal_names_the_line(
 def test_adjustment_file_is_read_like_a_table(
     encoding: str, day: str, options: tuple[str, ...], at: str, ratings: Ratings, db: str, tmp_path: Path
 ) -> None:
-    """An adjustment file of a spreadsheet program may have its encoding, capitals, semicolons, decimal commas and
-    dates."""
+    """An adjustment file may have the encoding, capitals, semicolons, decimal commas and dates of a spreadsheet
+    program."""
     file = tmp_path / "list.csv"
     file.write_text(f"Player;Points;Reason;At\nanna;-7,5;für später;{day}\n", encoding=encoding)
     adjusted = run_adjust(ratings, db, "--file", file, *options)
@@ -148,7 +148,7 @@ def test_adjustment_file_is_read_like_a_table(
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_exported_changes_match_player_histories(form: str, ratings: Ratings, db: str) -> None:
-    """`export changes` gives, in one pass, the same rows as the histories of all players one by one."""
+    """`export changes` gives the same rows as the histories of all players."""
     run_adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
     run_adjust(ratings, db, "zoe", "7")
     histories = {
@@ -168,8 +168,9 @@ def test_exported_changes_match_player_histories(form: str, ratings: Ratings, db
         header, *lines = (line.split(",") for line in result.stdout.splitlines())
         changes = [dict(zip(header, line, strict=True)) for line in lines]
         for player, history in histories.items():
-            listed = [(row["game_id"] or None, row["change_exact"]) for row in changes if row["player"] == player]
-            assert listed == [(row["game_id"], row["change"]) for row in history]
+            exported = [(row["game_id"] or None, row["change_exact"]) for row in changes if row["player"] == player]
+            assert exported == [(row["game_id"], row["change"]) for row in history]
+        assert len(changes) == 9
 
 
 @pytest.mark.slow_cases

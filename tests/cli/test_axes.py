@@ -13,7 +13,7 @@ from list_games import build_list_game as catan
 from rich.cells import cell_len
 
 Ratings = Callable[..., Any]
-ALL = "club-catan-elo/all"
+LADDER = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
 NOW = "2025-06-15T12:00:00Z"
 
@@ -31,11 +31,12 @@ GAMES = [
     catan("c-1", "2024-01-03T20:00:00Z", "anna ben cleo"),
     catan("c-2", "2024-01-03T23:30:00Z", "ben anna cleo"),
 ]
-AXES = {
-    "standings": [ALL],
-    "history": ["anna", ALL],
-    "explain": ["g-1", ALL],
-    "books": [ALL],
+# the commands that take the axes, with the arguments that they need
+COMMAND_ARGUMENTS = {
+    "standings": [LADDER],
+    "history": ["anna", LADDER],
+    "explain": ["g-1", LADDER],
+    "books": [LADDER],
     "ladders": [],
     "lists": [],
     "statistics": ["anna"],
@@ -56,7 +57,7 @@ def db(shared_url: str, ratings: Ratings) -> str:
 
 
 def fill_ledger(ratings: Ratings, db: str) -> str:
-    """Fill a ledger with shipped rulesets at 1 to 16, club-catan-elo@2 at 17, four games and their batch."""
+    """Fill a ledger: shipped rulesets at 1 to 18, club-catan-elo@2 at 19, four games at 20 to 23, their batch at 24."""
     assert ratings("init", db=db).exit_code == 0
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
     lines = "".join(json.dumps(event) + "\n" for event in GAMES)
@@ -74,10 +75,10 @@ def read_csv(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, st
     return list(csv.DictReader(io.StringIO(ratings(*arguments, "--format", "csv", db=db).stdout)))
 
 
-@pytest.mark.parametrize("command", AXES)
+@pytest.mark.parametrize("command", COMMAND_ARGUMENTS)
 def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -> None:
     """Each command that takes the axes states them in its JSON, its CSV and its table."""
-    command_line = [command, *AXES[command]]
+    command_line = [command, *COMMAND_ARGUMENTS[command]]
     axes = ["--as-of", "2024-01-03T21:00:00Z", "--known-at", 22, "--rules", "club-catan-elo@1"]
     stated = {"as_of": "2024-01-03T21:00:00.000000Z", "known_at": 22, "rules": "club-catan-elo@1"}
 
@@ -86,8 +87,7 @@ def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -
     without_axes = read_output(ratings, db, *command_line)
     assert {name: without_axes[name] for name in stated} == {"as_of": None, "known_at": 24, "rules": None}
     rows = read_csv(ratings, db, *command_line, *axes)
-    if command != "lists":  # at position 22 there is no list of January
-        assert rows
+    assert rows
     assert all([*row][-3:] == [*stated] for row in rows)
     assert {tuple(row[name] for name in stated) for row in rows} <= {tuple(map(str, stated.values()))}
     unlimited = read_csv(ratings, db, *command_line)
@@ -112,7 +112,7 @@ def test_date_ends_in_each_rulesets_zone(db: str, ratings: Ratings) -> None:
     rows = {row["ladder"]: (row["games"], row["as_of"]) for row in ladders["rows"]}
 
     assert ladders["as_of"] == "2024-01-03T23:59:59.999999Z"
-    assert rows[ALL] == (2, "2024-01-03T23:59:59.999999Z")
+    assert rows[LADDER] == (2, "2024-01-03T23:59:59.999999Z")
     assert rows["catan-open/basic/2024-01"] == (1, "2024-01-03T22:59:59.999999Z")
     table = ratings("ladders", "--as-of", "2024-01-03", db=db).stdout.splitlines()
     assert table[1] == "played up to 2024-01-03 in the time zone of each ruleset"
@@ -138,8 +138,8 @@ def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
         for row in read_output(ratings, db, "ladders", "--rules", "club-catan-elo@1")["rows"]
     }
 
-    assert (versions[ALL], versions_with_rules[ALL]) == ("club-catan-elo@2", "club-catan-elo@1")
-    other_ladders = versions.keys() - {ALL, "club-catan-elo/3-4"}
+    assert (versions[LADDER], versions_with_rules[LADDER]) == ("club-catan-elo@2", "club-catan-elo@1")
+    other_ladders = versions.keys() - {LADDER, "club-catan-elo/3-4"}
     assert other_ladders
     assert {name: versions_with_rules[name] for name in other_ladders} == {
         name: versions[name] for name in other_ladders
@@ -152,7 +152,7 @@ def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
     }
 
 
-@pytest.mark.parametrize("command", [*AXES, "export standings"])
+@pytest.mark.parametrize("command", [*COMMAND_ARGUMENTS, "export standings"])
 @pytest.mark.parametrize(
     ("rules", "published"),
     [
@@ -165,7 +165,7 @@ def test_unpublished_version_is_usage_error(
     rules: str, published: str, command: str, db: str, ratings: Ratings
 ) -> None:
     """Naming a version that is not published is a usage error that lists the published ones."""
-    result = ratings(*command.split(), *AXES.get(command, []), "--rules", rules, db=db)
+    result = ratings(*command.split(), *COMMAND_ARGUMENTS.get(command, []), "--rules", rules, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert published in result.stderr
@@ -193,11 +193,11 @@ IMPOSSIBLE_KNOWN_AT = {
 
 
 @pytest.mark.parametrize("known_at", IMPOSSIBLE_KNOWN_AT, ids=lambda text: text[:12])
-@pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "events"), ("rules", "list")])
+@pytest.mark.parametrize("command", [("standings", LADDER), ("lists",), ("export", "events"), ("rules", "list")])
 def test_impossible_known_at_names_the_limit(
     known_at: str, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
-    """A --known-at before the first or after the last position is refused with that limit."""
+    """A --known-at before the first or after the last position is refused with that limit; a malformed one, too."""
     result = ratings(*command, "--known-at", known_at, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -210,7 +210,7 @@ def test_impossible_known_at_names_the_limit(
 )
 def test_known_at_notes_only_the_future(known_at: str, note_count: int, db: str, ratings: Ratings) -> None:
     """A --known-at after the last event reads the whole log; only a future one is noted."""
-    result = ratings("standings", ALL, "--known-at", known_at, "--format", "json", db=db)
+    result = ratings("standings", LADDER, "--known-at", known_at, "--format", "json", db=db)
 
     assert json.loads(result.stdout)["known_at"] == 24
     assert result.stderr == note_count * (
@@ -219,7 +219,7 @@ def test_known_at_notes_only_the_future(known_at: str, note_count: int, db: str,
 
 
 @pytest.mark.parametrize(("as_of", "note_count"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("9999-12-31", 1)])
-@pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "standings")])
+@pytest.mark.parametrize("command", [("standings", LADDER), ("lists",), ("export", "standings")])
 def test_future_as_of_is_noted(
     as_of: str, note_count: int, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
@@ -232,12 +232,12 @@ def test_future_as_of_is_noted(
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 @pytest.mark.parametrize("command", [("standings",), ("history", "anna"), ("books",)])
 def test_as_of_before_games_is_noted(command: tuple[str, ...], form: str, db: str, ratings: Ratings) -> None:
-    """Before the first game no player is ranked, and a note says when that game was."""
-    result = ratings(*command, ALL, "--as-of", "2023-12-31", "--format", form, db=db)
+    """Before a ladder's first game, a note says when that game was; later, and without any game, there is no note."""
+    result = ratings(*command, LADDER, "--as-of", "2023-12-31", "--format", form, db=db)
 
     assert result.exit_code == 0
     assert "note: the first game on club-catan-elo was at 2024-01-01 12:00:00 UTC\n" in result.stderr
-    assert "first" not in ratings(*command, ALL, "--as-of", "2024-01-01", db=db).stderr
+    assert "first" not in ratings(*command, LADDER, "--as-of", "2024-01-01", db=db).stderr
     assert "first" not in ratings(*command, "club-catan-elo/7-8", "--as-of", "2023-12-31", db=db).stderr
 
 
@@ -249,9 +249,9 @@ def test_as_of_before_all_games_is_not_an_empty_ledger(form: str, db: str, ratin
     table = "No ladder has a game played up to 2023-12-31 23:59 UTC.\n" * (form == "table")
     assert (ladders.exit_code, ladders.stderr) == (0, note + table)
     for command in ("standings", "books", "history anna"):
-        none = ratings(*command.split(), *as_of_option, db=db)
-        assert (none.exit_code, none.stderr.startswith(note)) == (2, True), none
-        assert "value for '--as-of': no ladder has a game played up to 2023-12-31\n" in none.stderr
+        refused = ratings(*command.split(), *as_of_option, db=db)
+        assert (refused.exit_code, refused.stderr.startswith(note)) == (2, True), refused
+        assert "value for '--as-of': no ladder has a game played up to 2023-12-31\n" in refused.stderr
     assert ratings("export", "standings", *as_of_option, db=db) == (0, "", note)
     statistics = ratings("statistics", "anna", *as_of_option, db=db)
     assert "'anna' has not played up to 2023-12-31;" in statistics.stderr
@@ -260,7 +260,7 @@ def test_as_of_before_all_games_is_not_an_empty_ledger(form: str, db: str, ratin
 
 def test_position_before_the_ruleset_says_where_it_was_published(db: str, ratings: Ratings) -> None:
     """Before its first version, a ladder is refused with that version's position, without advice to publish it."""
-    for command in (("standings", ALL), ("history", "anna", ALL), ("explain", "anna", ALL)):
+    for command in (("standings", LADDER), ("history", "anna", LADDER), ("explain", "anna", LADDER)):
         result = ratings(*command, "--known-at", "1", db=db)
         assert (result.exit_code, "its first version was published at position " in result.stderr) == (2, True), result
         assert "rules publish" not in result.stderr
@@ -291,7 +291,7 @@ def test_month_or_year_is_its_end_or_start(moment: str, first: str, last: str, d
     """A month or year means its last day in options for an end, and its first day in options for a start."""
     for command, day in {
         ("ladders", "--as-of", moment): last,
-        ("standings", ALL, "--as-of", moment): last,
+        ("standings", LADDER, "--as-of", moment): last,
         ("games", "--as-of", moment): last,
         ("games", "--since", moment): first,
         ("diff", f"as-of={moment}", "now"): last,
@@ -315,7 +315,7 @@ def test_year_instead_of_a_position_is_refused_with_a_date(moment: str, day: str
         result = ratings(*command, db=db)
         assert (result.exit_code, result.stdout, message + example in result.stderr) == (2, "", True), result
     for text, example in ((moment, day), ("2024-02", "2024-02-01")):
-        result_of_adjust = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", text, db=db)
+        result_of_adjust = ratings("adjust", LADDER, "anna", "5", "--reason", "x", "--at", text, db=db)
         missing_day = f"bad-time: '{text}' lacks the day; write year-month-day, such as {example}\n"
         assert (result_of_adjust.exit_code, missing_day in result_of_adjust.stderr) == (1, True), result_of_adjust
 
@@ -325,15 +325,15 @@ def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> 
     """If an adjustment precedes all games, an earlier --as-of notes the adjustment."""
     db = fill_ledger(ratings, ledger_url)
     early = ["--at", "2023-06-01T12:00Z", "--reason", "invited"]
-    assert ratings("adjust", ALL, "dora", "5", *early, db=db).exit_code == 0
+    assert ratings("adjust", LADDER, "dora", "5", *early, db=db).exit_code == 0
 
-    result = ratings("standings", ALL, "--as-of", "2023-01-01", db=db)
+    result = ratings("standings", LADDER, "--as-of", "2023-01-01", db=db)
     assert "note: the first adjustment on club-catan-elo was at 2023-06-01 12:00:00 UTC\n" in result.stderr
 
 
 def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None:
     """On an empty ledger, each command says so or prints nothing."""
-    ladder = ratings("standings", ALL, db=ledger_url)
+    ladder = ratings("standings", LADDER, db=ledger_url)
     assert (ladder.exit_code, "none is published; see: ratings init" in ladder.stderr) == (2, True)
     for known_at in ("0", "1", "2024-01-01"):
         result = ratings("ladders", "--known-at", known_at, db=ledger_url)
@@ -357,19 +357,19 @@ def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeyp
         ["void", "g-2", "--reason", "unfair"],
         ["player", "rename", "cleo", "clara"],
         ["reinstate", "g-2", "--reason", "fair"],
-        ["adjust", ALL, "anna", "5", "--reason", "gift"],
+        ["adjust", LADDER, "anna", "5", "--reason", "gift"],
         ["correct", "c-1", "ben", "anna", "cleo", "--reason", "typo"],
         ["void", "--event", "ruleset:club-catan-elo@2", "--reason", "too early"],
     ]
     commands = [
-        *([name, *arguments] for name, arguments in AXES.items()),
+        *([name, *arguments] for name, arguments in COMMAND_ARGUMENTS.items()),
         ["games"],
         ["log"],
         ["rules", "list"],
         ["rules", "show", "club-catan-elo"],
         ["export", "standings"],
-        ["explain", "anna", ALL],
-        ["standings", ALL, "--as-of", "2024-01-02"],
+        ["explain", "anna", LADDER],
+        ["standings", LADDER, "--as-of", "2024-01-02"],
     ]
     game_groups, outputs = iter([GAMES[:2], GAMES[2:]]), {}
     assert ratings("init", db=db).exit_code == 0
@@ -396,6 +396,6 @@ def test_printed_positions_can_be_typed(tmp_path: Path, ratings: Ratings) -> Non
     )
     result = ratings("import", "-", "--new-names", "accept", db=db, input=games)
     assert (result.exit_code, result.stdout) == (0, "1,050 appended; the head is 1052.\n")
-    title = ratings("standings", ALL, "--known-at", "1051", db=db).stdout.splitlines()[0]
+    title = ratings("standings", LADDER, "--known-at", "1051", db=db).stdout.splitlines()[0]
     assert title == "club-catan-elo: 1,050 games under club-catan-elo@2, known at position 1051"
     assert "position 1052: -: positions 2 to 1051" in ratings("undo", "1052", "--dry-run", db=db).stdout

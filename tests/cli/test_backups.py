@@ -23,7 +23,7 @@ from ratings_ledger.ledger.rejections import CODES
 from ratings_ledger.ledger.store.exports import parse_end
 
 Ratings = Callable[..., Any]
-FIRST, SECOND, THIRD = 11, 14, 18
+FIRST, SECOND, THIRD = 11, 14, 18  # the positions at which a backup and its two increments end
 
 
 def build_game_line(number: int, *players: str) -> str:
@@ -268,17 +268,17 @@ def test_misplaced_restore_options_are_refused(full: str, tmp_path: Path, rating
 def test_changed_export_is_refused(
     full: str, tmp_path: Path, ratings: Ratings, create_empty: Callable[[], str]
 ) -> None:
-    """A changed export is refused on import as new events unless its end line has been removed."""
+    """Importing a changed export as new events is refused unless its end line has been removed."""
     full_lines = (
         export_events(ratings, full, tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     )
-    later = (
+    increment_lines = (
         export_events(ratings, full, tmp_path / "inc.jsonl", "--since", FIRST)
         .read_text(encoding="utf-8")
         .splitlines(True)
     )
     copy = create_empty()
-    for lines in (full_lines, later):
+    for lines in (full_lines, increment_lines):
         for changed in (
             lines[1:],
             lines[:2] + lines[3:],
@@ -296,7 +296,7 @@ def test_changed_export_is_refused(
     assert json.loads(ratings("log", "--format", "json", db=copy).stdout)["rows"][0]["by"] == "referee"
 
 
-def test_long_increment_needs_little_memory(
+def test_increment_beyond_memory_limit_is_imported(
     full: str, tmp_path: Path, ratings: Ratings, create_empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An increment is imported although its hashes exceed the memory limit for hashes."""
@@ -317,7 +317,7 @@ def test_empty_ledger_can_be_backed_up(
 
 
 def test_damaged_ledger_makes_no_backup(copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
-    """Backing up a damaged ledger fails, leaves no file, and points to `ratings verify`."""
+    """Backing up a damaged ledger leaves no file and points to `ratings verify`; an export to standard output works."""
     import sqlite3
     from contextlib import closing
 
@@ -338,7 +338,8 @@ def test_damaged_ledger_makes_no_backup(copy_ledger_file: Callable[..., str], tm
         result = ratings("export", "events", "-o", tmp_path / "all.jsonl", db=db)
         assert (result.exit_code, "ratings verify" in result.stderr) == (1, True), result
         assert not (tmp_path / "all.jsonl").exists()
-        assert ratings("backup", "make", tmp_path / "backups", db=db).exit_code == 1
+        backup = ratings("backup", "make", tmp_path / "backups", db=db)
+        assert (backup.exit_code, "ratings verify" in backup.stderr) == (1, True), backup
         assert os.listdir(tmp_path / "backups") == [backup_folder.LOCK_NAME]
         assert ratings("export", "events", db=db).exit_code == 0
 
@@ -429,10 +430,9 @@ def test_only_expired_backups_are_dropped(
 
 @pytest.mark.slow_cases
 def test_each_ledger_drops_its_own_backups(
-    full: str, tmp_path: Path, ratings: Ratings, copy_ledger_file: Callable[..., str], set_clock: Callable[[str], None]
+    full: str, tmp_path: Path, ratings: Ratings, set_clock: Callable[[str], None]
 ) -> None:
     """When two ledgers share a folder, each backup run drops only backups of its own ledger."""
-
     other_ledger = create_ledger(str(tmp_path / "other.db"))
     folder = tmp_path / "backups"
     for day in ("2026-01-01", "2026-01-02"):
@@ -575,13 +575,9 @@ def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> N
 
 @pytest.mark.slow
 def test_replay_check_matches_ledger_at_position(
-    ruled_url: str,
-    tmp_path: Path,
-    ratings: Ratings,
-    copy_ledger_file: Callable[..., str],
-    monkeypatch: pytest.MonkeyPatch,
+    ruled_url: str, tmp_path: Path, ratings: Ratings, copy_ledger_file: Callable[..., str]
 ) -> None:
-    """`backup check --replay` gives the ladders of the ledger at the backup's position, and refuses another ledger."""
+    """`backup check --replay` counts as many ladders as the ledger at the backup's position; another ledger fails."""
     append_lines(ratings, ruled_url, *GAMES[:FIRST])
     file = make_backup(ratings, ruled_url, tmp_path / "backups")["file"]
     # the ledger grows after the backup

@@ -29,22 +29,23 @@ RULESETS = ("galactic-points-1", "catan-elo-2009-01", "b5-league-1")
 SIX = ("anna", "ben", "cleo", "dora", "emil", "frida")
 
 
-def build_seat(player: str, place: int, **members: Any) -> dict[str, Any]:
+def build_participant(player: str, place: int, **members: Any) -> dict[str, Any]:
     """Return a participant."""
     return {"player": player, "place": place, **members}
 
 
 def build_substitute(player: str, place: int, replaces: str) -> dict[str, Any]:
     """Return a participant who replaces another one."""
-    return build_seat(player, place, status="substitute", replaces=replaces)
+    return build_participant(player, place, status="substitute", replaces=replaces)
 
 
-def build_b5_data(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str, Any]:
+def build_b5_data(*results: str, game_id: str = "b-1", **members: Any) -> dict[str, Any]:
     """Return the data of a game of Babylon 5.
-    A seat is `anna 20 1`: the player, power and victory points, and `+` for a victory.
+    A result is `anna 20 1`: the player, power and victory points; then `+` for a standard victory, `++` for a major
+    one.
     """
     participants = []
-    for text in seats:
+    for text in results:
         player, power, vp, *victory = text.split()
         victory_member = {"victory": {"+": "standard", "++": "major"}[victory[0]]} if victory else {}
         participants.append({"player": player, "power": int(power), "influence": 0, "vp": int(vp), **victory_member})
@@ -52,12 +53,12 @@ def build_b5_data(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str
     return {"game_id": game_id, **members_of_kind, **members}
 
 
-def build_catan_data(*seats: dict[str, Any]) -> dict[str, Any]:
+def build_catan_data(*participants: dict[str, Any]) -> dict[str, Any]:
     """Return the data of a game of Catan with these participants."""
-    return build_game_data("g-1", game="catan", group="basic", participants=list(seats))
+    return build_game_data("g-1", game="catan", group="basic", participants=list(participants))
 
 
-WON_SEATS = ("anna 20 0 +", "ben 15 1", "cleo 9 0")
+WON_GAME = ("anna 20 0 +", "ben 15 1", "cleo 9 0")
 
 # games that are refused: data, time and code
 GAMES = {
@@ -70,7 +71,7 @@ GAMES = {
         NOON,
         "victory-points-total",
     ),
-    "victory points short within time": (build_b5_data(*WON_SEATS, within_time=True), NOON, "victory-points-total"),
+    "victory points short within time": (build_b5_data(*WON_GAME, within_time=True), NOON, "victory-points-total"),
     "victory points all kept by the winner": (
         build_b5_data("anna 20 1 +", "ben 15 0", "cleo 9 0"),
         NOON,
@@ -81,15 +82,15 @@ GAMES = {
         NOON,
         "victory-points-all-kept",
     ),
-    "a referee who plays": (build_b5_data(*WON_SEATS, referee="cleo"), NOON, "referee-plays"),
-    "before the season": (build_b5_data(*WON_SEATS), "2009-12-31T22:59:59.999999Z", "uncounted"),
-    "after the season": (build_b5_data(*WON_SEATS), "2010-06-01T12:00:00Z", "uncounted"),
-    "after the season in Berlin, not in London": (build_b5_data(*WON_SEATS), "2010-04-30T22:30:00Z", "uncounted"),
-    "another season": (build_b5_data(*WON_SEATS, season="2010-2"), NOON, "uncounted"),
+    "a referee who plays": (build_b5_data(*WON_GAME, referee="cleo"), NOON, "referee-plays"),
+    "before the season": (build_b5_data(*WON_GAME), "2009-12-31T22:59:59.999999Z", "uncounted"),
+    "after the season": (build_b5_data(*WON_GAME), "2010-06-01T12:00:00Z", "uncounted"),
+    "after the season in Berlin, not in London": (build_b5_data(*WON_GAME), "2010-04-30T22:30:00Z", "uncounted"),
+    "another season": (build_b5_data(*WON_GAME, season="2010-2"), NOON, "uncounted"),
     "two substitutes for one leaver": (
         build_catan_data(
-            build_seat("anna", 1),
-            build_seat("ben", 2, status="abandoned"),
+            build_participant("anna", 1),
+            build_participant("ben", 2, status="abandoned"),
             build_substitute("cleo", 2, replaces="ben"),
             build_substitute("dora", 2, replaces="ben"),
         ),
@@ -97,17 +98,21 @@ GAMES = {
         "leaver-replaced-twice",
     ),
     "a substitute without leaver": (
-        build_catan_data(build_seat("anna", 1), build_seat("ben", 2, status="substitute")),
+        build_catan_data(build_participant("anna", 1), build_participant("ben", 2, status="substitute")),
         NOON,
         "substitute-without-leaver",
     ),
     "a substitute for a player who stayed": (
-        build_catan_data(build_seat("anna", 1), build_seat("ben", 2), build_substitute("cleo", 2, replaces="ben")),
+        build_catan_data(
+            build_participant("anna", 1), build_participant("ben", 2), build_substitute("cleo", 2, replaces="ben")
+        ),
         NOON,
         "substitute-without-leaver",
     ),
     "a substitute for a player who was not there": (
-        build_catan_data(build_seat("anna", 1), build_seat("ben", 2), build_substitute("cleo", 3, replaces="emil")),
+        build_catan_data(
+            build_participant("anna", 1), build_participant("ben", 2), build_substitute("cleo", 3, replaces="emil")
+        ),
         NOON,
         "substitute-without-leaver",
     ),
@@ -124,7 +129,7 @@ def db(shared_url: str, ratings: Ratings) -> str:
         name,
         build_galactic_line("g-1", "anna", "ben"),
         build_galactic_line("g-2", "anna", "ben"),
-        build_event_line("game.recorded", **build_b5_data(*WON_SEATS)),
+        build_event_line("game.recorded", **build_b5_data(*WON_GAME)),
         build_event_line("game.voided", NEXT_DAY, game_id="g-2", reason="never played"),
         # uno became due and then tre
         build_galactic_line("u-1", "uno", "ben"),
@@ -154,11 +159,11 @@ def db(shared_url: str, ratings: Ratings) -> str:
 
 
 @pytest.mark.parametrize("case", GAMES)
-@pytest.mark.parametrize("how", ["record", "import", "correct"])
-def test_impossible_game_is_refused(how: str, case: str, db: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize("command", ["record", "import", "correct"])
+def test_impossible_game_is_refused(command: str, case: str, db: str, ratings: Ratings) -> None:
     """An impossible game is refused with its code when recorded, imported or given as a correction."""
     data, at, code = GAMES[case]
-    if how == "correct":
+    if command == "correct":
         stdin = json.dumps({**data, "occurred_at": at})
         assert (
             get_refusal_code(ratings, db, "correct", data["game_id"], *REASON_OPTION, input=stdin, readable=False)
@@ -166,11 +171,9 @@ def test_impossible_game_is_refused(how: str, case: str, db: str, ratings: Ratin
         )
     else:
         new = {**data, "game_id": "new"}
-        command = ["record"] if how == "record" else ["import", "-"]
-        assert (
-            get_refusal_code(ratings, db, *command, input=build_event_line("game.recorded", at, **new), readable=False)
-            == code
-        )
+        arguments = ["record"] if command == "record" else ["import", "-"]
+        line = build_event_line("game.recorded", at, **new)
+        assert get_refusal_code(ratings, db, *arguments, input=line, readable=False) == code
 
 
 REFUSED_COMMANDS = {
@@ -186,7 +189,7 @@ REFUSED_COMMANDS = {
     "a correction to one person twice": (["correct", "g-1", "uno", "tre"], None, "player-twice"),
     "a correction to a gap": (
         ["correct", "g-1"],
-        build_game_data("g-1", participants=[build_seat("anna", 1), build_seat("ben", 3)]),
+        build_game_data("g-1", participants=[build_participant("anna", 1), build_participant("ben", 3)]),
         "place-gap",
     ),
     "a correction to six players": (["correct", "g-1", *SIX], None, "uncounted"),
@@ -202,10 +205,10 @@ REFUSED_COMMANDS = {
         "player-twice",
     ),
     "an unknown event": (["void", "--event", "nothing"], None, "event-unknown"),
-    "a position behind the head": (["void", "--event", "999"], None, "event-unknown"),
+    "a position after the head": (["void", "--event", "999"], None, "event-unknown"),
     "position 0": (["void", "--event", "0"], None, "event-unknown"),
-    "a position in 64 digits": (["void", "--event", "9" * 64], None, "event-unknown"),
-    "a position in 5,000 digits": (["void", "--event", "9" * 5_000], None, "bad-identifier"),
+    "a position of 64 digits": (["void", "--event", "9" * 64], None, "event-unknown"),
+    "a position of 5,000 digits": (["void", "--event", "9" * 5_000], None, "bad-identifier"),
     "a game's first record": (["void", "--event", "game:g-1"], None, "event-of-game"),
     "a game's first record by position": (["void", "--event", "4"], None, "event-of-game"),
     "a game's void": (["void", "--event", "7"], None, "event-of-game"),
@@ -258,31 +261,31 @@ def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("how", ["record", "import", "correct"])
-def test_allowed_uncounted_game_is_explained(how: str, ledger_url: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize("command", ["record", "import", "correct"])
+def test_allowed_uncounted_game_is_explained(command: str, ledger_url: str, ratings: Ratings) -> None:
     """With --allow-uncounted, a game that no rule can count is recorded, and `explain` gives the reason."""
     create_ledger(ratings, ledger_url, *RULESETS)
     append_lines(
         ratings,
         ledger_url,
         build_galactic_line("g-1", "anna", "ben"),
-        build_event_line("game.recorded", **build_b5_data(*WON_SEATS)),
+        build_event_line("game.recorded", **build_b5_data(*WON_GAME)),
     )
     games = [
         (build_game_data("g-1", *SIX), NOON, GALACTIC),
-        (build_b5_data(*WON_SEATS), "2010-04-30T22:30:00Z", "b5-league/2010-1"),
+        (build_b5_data(*WON_GAME), "2010-04-30T22:30:00Z", "b5-league/2010-1"),
     ]
     for data, at, ladder in games:
-        if how == "correct":
+        if command == "correct":
             stdin = json.dumps({**data, "occurred_at": at})
             run_correction(
                 ratings, ledger_url, "correct", data["game_id"], *REASON_OPTION, "--allow-uncounted", input=stdin
             )
         else:
             data = {**data, "game_id": f"{data['game_id']}-new"}
-            command = ["record"] if how == "record" else ["import", "-"]
+            arguments = ["record"] if command == "record" else ["import", "-"]
             result = ratings(
-                *command, "--allow-uncounted", db=ledger_url, input=build_event_line("game.recorded", at, **data)
+                *arguments, "--allow-uncounted", db=ledger_url, input=build_event_line("game.recorded", at, **data)
             )
             assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
         explain_command = ("explain", data["game_id"], ladder)
@@ -290,8 +293,8 @@ def test_allowed_uncounted_game_is_explained(how: str, ledger_url: str, ratings:
         assert (explanation["counted"], {player["change"] for player in explanation["players"]}) == (False, {"0"})
         assert ("6" if ladder == GALACTIC else "2010-1") in explanation["why_not"]
         assert f"Not counted: {explanation['why_not']}" in ratings(*explain_command, db=ledger_url).stdout
-    remaining = {} if how == "correct" else {"anna": "1160", "ben": "840"}
-    assert read_points(ratings, ledger_url, GALACTIC) == remaining
+    expected = {} if command == "correct" else {"anna": "1160", "ben": "840"}
+    assert read_points(ratings, ledger_url, GALACTIC) == expected
 
 
 @pytest.mark.parametrize(
@@ -308,17 +311,16 @@ def test_allowed_uncounted_game_is_explained(how: str, ledger_url: str, ratings:
 def test_game_within_its_season_is_accepted(season: str, at: str, db: str, ratings: Ratings) -> None:
     """A game just inside its season, or in a season without dates, is accepted."""
     before = read_head(ratings, db)
-    game_line = build_event_line("game.recorded", at, **build_b5_data(*WON_SEATS, game_id="new", season=season))
+    game_line = build_event_line("game.recorded", at, **build_b5_data(*WON_GAME, game_id="new", season=season))
     report = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=game_line).stdout)
 
     assert (report["would_append"], report["rejected"]) == (1, [])
     assert read_head(ratings, db) == before
 
 
-def test_correction_without_values_is_told_what_to_give(db: str, ratings: Ratings) -> None:
-    """Without PLAYERS, options and JSON, a correction is refused with the ways to give one."""
-    append_lines(ratings, db, build_galactic_line("new", "anna", "ben"))
-    result = ratings("correct", "new", *REASON_OPTION, db=db)
+def test_correction_without_values_names_the_ways_to_give_them(db: str, ratings: Ratings) -> None:
+    """Without PLAYERS, options and JSON, a correction is refused, and the message names the ways to give values."""
+    result = ratings("correct", "g-1", *REASON_OPTION, db=db)
     assert (result.exit_code, result.stdout) == (1, "Nothing was recorded.\n")
     assert result.stderr.startswith("bad-json: there is no game on standard input; name PLAYERS, pass --edit or an ")
 

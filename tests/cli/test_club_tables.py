@@ -1,6 +1,8 @@
-"""Ladders of clubs beside those of drivers: random seasons match an oracle in every answer, in stored rows and in SQL;
+"""Ladders of clubs beside those of drivers: random seasons match an oracle, in JSON, in CSV and in the store;
 corrections, adjustments and refusals."""
 
+import csv
+import io
 import json
 from fractions import Fraction
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from correction_helpers import Ratings, read_json
 from sqlalchemy import text
 
+from ratings_ledger.web.addresses import encode_segment
 from tests.ledgers import open_for_reading
 from tests.projections import club_seasons
 from tests.projections.club_seasons import Race
@@ -53,14 +56,17 @@ def compute_table(races: list[Race], ladder: str) -> list[club_seasons.Row]:
 
 
 def test_club_ladders_match_the_oracle(ratings: Ratings, race_db: str, races: list[Race]) -> None:
-    """Standings, CSV and stored rows match the oracle; `verify` finds no difference in them or in a published list."""
+    """Standings as JSON, as CSV and in the store match the oracle; `verify` finds no fault in them or in a list."""
     assert ratings("rebuild", db=race_db).exit_code == 0
     assert ratings("publish", "sum/2001", db=race_db).exit_code == 0
     for ladder in (f"{takes}/{season}" for takes in TAKES_RULESETS for season in (2001, 2002)):
         rows = compute_table(races, ladder)
         assert read_table(ratings, race_db, ladder) == rows
-        csv = ratings("standings", ladder, "--format", "csv", db=race_db).stdout.splitlines()
-        assert len(csv) == len(rows) + 1
+        csv_text = ratings("standings", ladder, "--format", "csv", db=race_db).stdout
+        assert [
+            (row["rank"], row["player"], Fraction(row.get("points_exact", row["points"])), row["games"])
+            for row in csv.DictReader(io.StringIO(csv_text))
+        ] == [(str(rank or ""), club, points, str(games)) for rank, club, points, games in rows]
         with open_for_reading(race_db) as connection:
             stored_rows = connection.execute(
                 text("SELECT rank, player, games FROM live_standings WHERE ladder = :ladder"), {"ladder": ladder}
@@ -70,7 +76,7 @@ def test_club_ladders_match_the_oracle(ratings: Ratings, race_db: str, races: li
 
 
 def test_club_points_are_explained_by_drivers(ratings: Ratings, race_db: str, races: list[Race]) -> None:
-    """The terms of a race sum to each club's change, and a club and a driver of the same id have separate histories."""
+    """The terms of a race sum to each club's change; a club and a driver with the same id have separate histories."""
     for takes in TAKES_RULESETS:
         for race in races[:6]:
             explanation = read_json(ratings, race_db, "explain", race.game_id, f"{takes}/2001")
@@ -96,7 +102,7 @@ def test_corrections_move_points_between_clubs(ratings: Ratings, race_db: str, r
     before = {ladder: read_table(ratings, race_db, ladder) for ladder in ("drivers/2001", "best/2002")}
     race = races[2]
     seat = next(seat for seat in race.seats if seat.club and club_seasons.score_race(race)[seat.driver][0] > 0)
-    old, seat.club = str(seat.club), "Newcomers"
+    old_club, seat.club = str(seat.club), "Newcomers"
     game = race.write()["data"]
     result = ratings("correct", race.game_id, "--reason", "wrong club", db=race_db, input=json.dumps(game))
     assert result.exit_code == 0, result.stderr
@@ -106,14 +112,14 @@ def test_corrections_move_points_between_clubs(ratings: Ratings, race_db: str, r
         assert read_table(ratings, race_db, ladder) == compute_table(races, ladder)
     assert {ladder: read_table(ratings, race_db, ladder) for ladder in before} == before
     head = read_json(ratings, race_db, "standings", "sum/2001")["known_at"]
-    for club in (club_seasons.find_current_name(old, CLUB_RENAMES), "Newcomers"):
+    for club in (club_seasons.find_current_name(old_club, CLUB_RENAMES), "Newcomers"):
         explanation = read_json(
             ratings, race_db, "explain", "--change", club, "sum/2001", "--from", f"known-at={head - 1}", "--to", "now"
         )
         assert [cause["position"] for cause in explanation["causes"]] in ([head], [])
         assert sum(Fraction(cause["amount"]) for cause in explanation["causes"]) == Fraction(explanation["change"])
     assert ratings("undo", "--yes", db=race_db).exit_code == 0
-    seat.club = old
+    seat.club = old_club
     assert read_table(ratings, race_db, "sum/2001") == compute_table(races, "sum/2001")
 
 
@@ -152,7 +158,7 @@ def test_ratings_of_clubs_are_refused(ratings: Ratings, store: str, tmp_path: An
 
 
 def test_every_club_has_its_pages(ratings: Ratings, race_db: str, tmp_path: Any) -> None:
-    """Every club of a ladder has pages, also a club with the former id of a renamed driver."""
+    """Every club of a ladder has a page, even one whose name is the former id of a renamed driver."""
     data = {"player": "d03", "new_player": "Dave"}
     renamed = {"type": "player.renamed", "occurred_at": "2010-01-01T00:00:00Z", "data": data}
     assert ratings("import", "-", "--new-names", "accept", db=race_db, input=json.dumps(renamed)).exit_code == 0
@@ -161,6 +167,7 @@ def test_every_club_has_its_pages(ratings: Ratings, race_db: str, tmp_path: Any)
     pages = {path.stem for path in (tmp_path / "site/players").glob("*.html")}
     for _, club, _, _ in read_table(ratings, race_db, "sum/2001"):
         assert club in ladder
+        assert encode_segment(club) in pages
     assert {"d03", "~44ave", "~47amma"} <= pages
     rows = json.loads((tmp_path / "site/players/d03.json").read_text(encoding="utf-8"))["rows"]
     assert {row["ladder"].partition("/")[0] for row in rows} == {*TAKES_RULESETS}

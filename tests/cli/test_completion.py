@@ -1,4 +1,4 @@
-"""Completion: commands, options, and the names of the ledger that was used last at the same place."""
+"""Completion: commands, options, and the names that the last command found in the ledger."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def list_completions(db: str, *typed: str) -> list[str]:
 
 
 def create_club(ratings: Ratings, url: str) -> None:
-    """Create a ledger with 100 names: 60 players, 20 games by id, labels and ladders."""
+    """Create a ledger with more than 100 names: of 60 players, 20 games, rulesets, labels and ladders."""
     create_ledger(ratings, url, "catan-elo-2009-01", "catan-monthly-2008-03", "youplay-league-1")
     games = [
         build_event_line("game.recorded", f"2009-{month:02d}-05T12:00:00Z", **build_game_data(
@@ -125,10 +125,10 @@ COMPLETIONS = {
     "commands": (["stand"], ["standings"]),
     "commands of a group": (["rules", ""], ["check", "list", "new", "publish", "show"]),
     "options": (["standings", "--li"], ["--limit"]),
-    "options behind arguments": (["history", "ben", "catan-elo/basic", "--as"], ["--as-of"]),
-    "no options behind --": (["history", "--", "-"], ["-x"]),
+    "options after arguments": (["history", "ben", "catan-elo/basic", "--as"], ["--as-of"]),
+    "no options after --": (["history", "--", "-"], ["-x"]),
     "values": (["standings", "--format", ""], ["table", "json", "csv"]),
-    "values behind =": (["standings", "--format=j"], ["--format=json"]),
+    "values after =": (["standings", "--format=j"], ["--format=json"]),
     "an argument that a flag precedes": (["void", "--dry-run", ""], ["g-1", "g-2"]),
     "an argument that a value precedes": (["void", "--reason", "x", ""], ["g-1", "g-2"]),
     "a value without known names": (["void", "--reason", ""], []),
@@ -161,13 +161,13 @@ def used_db(copy_ledger_file: Callable[..., str], ratings: Ratings) -> str:
 
 @pytest.mark.parametrize(("typed", "expected"), COMPLETIONS.values(), ids=COMPLETIONS)
 def test_completions_fit_the_command(typed: list[str], expected: list[str], used_db: str) -> None:
-    """The completions of a word are the values that the command takes at that place."""
+    """The completions of a word are the values that the command takes at that point of the line."""
     assert list_completions(used_db, *typed) == expected
 
 
 @pytest.mark.slow
 def test_capitals_are_ignored_without_exact_match(used_db: str, ratings: Ratings) -> None:
-    """A beginning in other capitals is completed only if no name begins with it as typed."""
+    """The start of a name is completed regardless of capitals only if no name starts exactly as typed."""
     assert run_completion(used_db, "history", "mar") == "=María José\n"
     ratings("player", "rename", "anna", "Mars", "--reason", "x", db=used_db)
     ratings("player", "rename", "ben", "mart", "--reason", "x", db=used_db)
@@ -205,10 +205,9 @@ def test_completion_imports_little(used_db: str) -> None:
     loaded = {*process.stderr.split()}
     assert process.stdout == "=catan-elo/basic\n"
     assert {"ratings_ledger.cli.completion.names", "ratings_ledger.ledger.own_files"} <= loaded
-    assert (
-        loaded & {"click", "sqlalchemy", "pydantic", "json", "pathlib", "projections", "ratings_ledger.cli.main"}
-        == set()
-    )
+    libraries = {"click", "sqlalchemy", "sqlite3", "psycopg", "pydantic", "json", "pathlib"}
+    modules = {"ratings_ledger.cli.main", "ratings_ledger.ledger.store", "ratings_ledger.projections"}
+    assert loaded & (libraries | modules) == set()
 
 
 def test_completion_table_is_up_to_date() -> None:
@@ -217,7 +216,7 @@ def test_completion_table_is_up_to_date() -> None:
 
 
 # arguments without known values: new names, numbers, time zones
-UNCOMPLETED = {
+ARGUMENTS_WITHOUT_COMPLETION = {
     "adjust points",
     "club rename club_name",
     "club rename new_club",
@@ -248,12 +247,24 @@ def test_every_argument_is_completed() -> None:
         for path, argument in all_arguments
         if not find_kinds(path, argument)
     }
-    assert uncompleted <= UNCOMPLETED
+    assert uncompleted <= ARGUMENTS_WITHOUT_COMPLETION
     kinds = {
         kind for table in (KINDS, *KINDS_BY_COMMAND.values()) for names in table.values() for kind in names.split()
     }
-    known = {"players", "ladders", "ids", "rulesets", "versions", "game", "group", "city", "league", "season", "file"}
-    assert {kind for kind in kinds if not kind.startswith("=")} <= known
+    known_kinds = {
+        "players",
+        "ladders",
+        "ids",
+        "rulesets",
+        "versions",
+        "game",
+        "group",
+        "city",
+        "league",
+        "season",
+        "file",
+    }
+    assert {kind for kind in kinds if not kind.startswith("=")} <= known_kinds
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -273,14 +284,14 @@ def test_script_is_printed(shell: str, ratings: Ratings) -> None:
 
 
 def test_damaged_file_has_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of names with a changed byte or a missing end gives no names, and is replaced by the next command."""
+    """A file of names with a changed bit or a missing end gives no names, and can be replaced."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     write_names("club.db", HASH, {"players": ["anna", "María José"], "ladders": []})
     (path,) = (tmp_path / "ratings-ledger" / "names").iterdir()
     content = path.read_bytes()
     assert read_names("club.db") == {"players": ["anna", "María José"], "ladders": []}
-    for at in range(len(content)):
-        for damaged in (content[:at], content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]):
+    for length in range(len(content)):
+        for damaged in (content[:length], content[:length] + bytes([content[length] ^ 1]) + content[length + 1 :]):
             path.write_bytes(damaged)
             assert read_names("club.db") == {}
     path.write_bytes(b"\xff" * 100)
@@ -336,8 +347,7 @@ def test_each_ledger_has_its_own_names(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow_cases
 def test_names_follow_the_newest_head(copy_ledger: Callable[..., str], ratings: Ratings) -> None:
-    """Reading an earlier position leaves the names current; a new event makes them stale until they are written
-    again."""
+    """Reading an earlier position leaves the names up to date; recording replaces them by those of the new head."""
     db = copy_ledger(create_two_games)
     ratings("standings", "catan-elo/basic", db=db)
     with open_ledger(db).reading() as connection:
@@ -350,17 +360,21 @@ def test_names_follow_the_newest_head(copy_ledger: Callable[..., str], ratings: 
     assert list_completions(db, "history", "do") == ["dora"]
 
 
-@pytest.mark.parametrize("place", ["a file", "nowhere"])
-def test_command_succeeds_without_place_for_names(
-    place: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("cache_home", ["a file", "nowhere"])
+def test_command_succeeds_if_names_cannot_be_written(
+    cache_home: str,
+    copy_ledger_file: Callable[..., str],
+    ratings: Ratings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If the file of names cannot be written, the command succeeds silently."""
     (tmp_path / "a file").touch()
-    if place == "nowhere":
+    if cache_home == "nowhere":
         monkeypatch.delenv("XDG_CACHE_HOME")
         monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     else:
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / place))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache_home))
     db = copy_ledger_file(create_two_games)
     result = ratings("standings", "catan-elo/basic", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -368,18 +382,15 @@ def test_command_succeeds_without_place_for_names(
 
 
 def test_names_are_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While several threads write, a reader gets the complete names of one of them."""
+    """While another thread writes, a reader gets complete names, the old or the new."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    name_lists = [[f"{name} {n}" for n in range(500)] for name in ("anna", "ben")]
-    write_names("club.db", HASH, {"players": name_lists[0]})
-    writers = [
-        Thread(target=lambda names=names: [write_names("club.db", OTHER_HASH, {"players": names}) for _ in range(20)])
-        for names in name_lists[1:]
-    ]
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        assert read_names("club.db")["players"] in name_lists
+    old_names, new_names = ([f"{name} {n}" for n in range(500)] for name in ("anna", "ben"))
+    write_names("club.db", HASH, {"players": old_names})
+    writer = Thread(target=lambda: [write_names("club.db", OTHER_HASH, {"players": new_names}) for _ in range(20)])
+    writer.start()
+    while writer.is_alive():
+        assert read_names("club.db")["players"] in (old_names, new_names)
+    assert read_names("club.db")["players"] == new_names
     assert [path.suffix for path in (tmp_path / "ratings-ledger" / "names").iterdir()] == [""]
 
 

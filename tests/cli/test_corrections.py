@@ -84,21 +84,21 @@ def test_correction_updates_dependent_points(db: str, ratings: Ratings) -> None:
 
 
 FORMS = {
-    "players": lambda read_game_row: (["ben=cleo", "anna", "--group", "night"], None),
-    "the data of a game": lambda read_game_row: ([], {**extract_data(read_game_row), **TIED}),
-    "the row of the list of games": lambda read_game_row: ([], {**read_game_row, **TIED}),
-    "the list of this one game": lambda read_game_row: ([], {"rows": [{**read_game_row, **TIED}]}),
-    "a whole event": lambda read_game_row: (
+    "players": lambda row: (["ben=cleo", "anna", "--group", "night"], None),
+    "the data of a game": lambda row: ([], {**extract_data(row), **CORRECTED_MEMBERS}),
+    "the row of the list of games": lambda row: ([], {**row, **CORRECTED_MEMBERS}),
+    "the list of this one game": lambda row: ([], {"rows": [{**row, **CORRECTED_MEMBERS}]}),
+    "a whole event": lambda row: (
         [],
         {
             "type": "game.recorded",
             "id": "game:g-1",
             "occurred_at": NOON,
-            "data": {**extract_data(read_game_row), **TIED},
+            "data": {**extract_data(row), **CORRECTED_MEMBERS},
         },
     ),
 }
-TIED = {"group": "night", "participants": build_game_data("g-1", "ben=cleo", "anna")["participants"]}
+CORRECTED_MEMBERS = {"group": "night", "participants": build_game_data("g-1", "ben=cleo", "anna")["participants"]}
 
 
 def extract_data(row: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def test_every_form_of_correction_records_the_same_game(form: str, db: str, rati
         input=None if corrected_game is None else json.dumps(corrected_game),
     )
 
-    assert read_game_row(ratings, db, "g-1") == {**before, **TIED}
+    assert read_game_row(ratings, db, "g-1") == {**before, **CORRECTED_MEMBERS}
 
 
 def test_edit_records_what_the_editor_saves(
@@ -229,9 +229,9 @@ def test_shared_seat_counts_once(players: list[str], db: str, ratings: Ratings) 
     append_lines(ratings, db, build_catan_line("c-3", participants=participants))
     run_correction(ratings, db, "correct", "c-3", *players, *REASON_OPTION)
 
-    seats = read_json(ratings, db, "explain", "c-3", BASIC)["players"]
+    explained_players = read_json(ratings, db, "explain", "c-3", BASIC)["players"]
     places = {player: place for place, seat in enumerate(players, 1) for player in seat.split("=")}
-    assert {player["player"]: player["place"] for player in seats} == places
+    assert {player["player"]: player["place"] for player in explained_players} == places
 
 
 def test_labels_move_game_to_other_ladder(db: str, ratings: Ratings) -> None:
@@ -242,10 +242,10 @@ def test_labels_move_game_to_other_ladder(db: str, ratings: Ratings) -> None:
     report = run_correction(ratings, db, "correct", "c-1", *options, *REASON_OPTION)
 
     assert read_game_row(ratings, db, "c-1") == {**before, **labels}
-    units = {"anna": "1008", "ben": "1000", "cleo": "992"}
+    points = {"anna": "1008", "ben": "1000", "cleo": "992"}
     assert report["changes"] == {
-        **{(BASIC, player): (units[player], None, None) for player in units},
-        **{("catan-elo/domaine", player): (None, None, units[player]) for player in units},
+        **{(BASIC, player): (points[player], None, None) for player in points},
+        **{("catan-elo/domaine", player): (None, None, points[player]) for player in points},
     }
     assert read_points(ratings, db, BASIC) == {}
 
@@ -282,19 +282,19 @@ CONCURRENT_COMMANDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", CONCURRENT_COMMANDS)
+@pytest.mark.parametrize("change", CONCURRENT_COMMANDS)
 def test_change_during_edit_is_refused(
-    what: str, db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    change: str, db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An edit is refused if another user changes the game while the editor is open."""
-    command, code = CONCURRENT_COMMANDS[what]
-    concurrent_change = [
+    command, code = CONCURRENT_COMMANDS[change]
+    editor_lines = [
         f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})",
         "from ratings_ledger.cli.main import invoke",
         f"assert invoke({['--db', db, *command]!r}) == 0",
         "text = text.replace('anna', 'dora')",
     ]
-    monkeypatch.setenv("EDITOR", write_editor(tmp_path, "\n".join(concurrent_change)))
+    monkeypatch.setenv("EDITOR", write_editor(tmp_path, "\n".join(editor_lines)))
     result = ratings("correct", "g-1", "--edit", *REASON_OPTION, "--format", "json", db=db)
 
     assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, code)
@@ -314,8 +314,8 @@ def test_edit_takes_no_other_data(db: str, ratings: Ratings) -> None:
         assert (result.exit_code, "--edit opens the complete game" in result.stderr) == (2, True), result
 
 
-def test_void_of_a_position_behind_the_head_names_the_position(db: str, ratings: Ratings) -> None:
-    """A number that is neither the id nor the position of an event is refused as both."""
+def test_void_of_an_unknown_number_names_id_and_position(db: str, ratings: Ratings) -> None:
+    """A number that is neither the id nor the position of an event is refused, and the message names both."""
     result = ratings("void", "--event", "999", *REASON_OPTION, db=db)
     message = "event-unknown: no event has the id '999' or is at this position; see: ratings log"
     assert (result.exit_code, message in result.stderr) == (1, True), result
@@ -328,7 +328,7 @@ def test_correcting_the_game_changes_both_ladders(db: str, ratings: Ratings) -> 
     assert {ladder for ladder, _ in report["changes"]} == {BASIC, GALACTIC}
 
 
-SAME = {
+UNCHANGED_CORRECTIONS = {
     "the same players": (["anna", "ben", "cleo"], None),
     "the same time elsewhere": (["--at", "2010-03-05 13:00", "--zone", "Europe/Berlin"], None),
     "the same game": (["--game", "galactic-magnate"], None),
@@ -337,7 +337,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "data"), SAME.values(), ids=SAME)
+@pytest.mark.parametrize(("arguments", "data"), UNCHANGED_CORRECTIONS.values(), ids=UNCHANGED_CORRECTIONS)
 def test_correction_without_change_is_refused(
     arguments: list[str], data: dict[str, Any] | None, db: str, ratings: Ratings
 ) -> None:
@@ -380,7 +380,7 @@ def test_row_marked_voided_is_accepted(db: str, ratings: Ratings) -> None:
     assert read_game_row(ratings, db, "g-1")["city"] == "7"
 
 
-GUARDED_COMMANDS = {
+EXPECTING_COMMANDS = {
     "correct": ["correct", "g-1", "cleo", "ben", "anna"],
     "void": ["void", "g-1"],
     "reinstate": ["reinstate", "g-2"],
@@ -390,15 +390,15 @@ LAST_POSITIONS = {"correct": 3, "void": 3, "reinstate": 6, "void an event": 1}
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("command", GUARDED_COMMANDS)
+@pytest.mark.parametrize("command", EXPECTING_COMMANDS)
 def test_expect_refuses_another_position(command: str, db: str, ratings: Ratings) -> None:
     """With --expect, a command is refused unless the subject's last position is the expected one."""
     run_json_command(ratings, db, "void", "g-2", *REASON_OPTION)
     for wrong_position in {3, 5, 99} - {LAST_POSITIONS[command]}:
-        arguments = (*GUARDED_COMMANDS[command], "--expect", str(wrong_position), *REASON_OPTION)
+        arguments = (*EXPECTING_COMMANDS[command], "--expect", str(wrong_position), *REASON_OPTION)
         assert get_refusal_code(ratings, db, *arguments) == "changed-meanwhile"
         assert get_refusal_code(ratings, db, *arguments, "--dry-run") == "changed-meanwhile"
-    run_correction(ratings, db, *GUARDED_COMMANDS[command], "--expect", str(LAST_POSITIONS[command]), *REASON_OPTION)
+    run_correction(ratings, db, *EXPECTING_COMMANDS[command], "--expect", str(LAST_POSITIONS[command]), *REASON_OPTION)
 
 
 @pytest.mark.slow_cases
@@ -447,7 +447,8 @@ CORRECTED_SCORES = {
 def test_corrected_result_has_scores(
     arguments: tuple[str, ...], expected: dict[str, int], ratings: Ratings, copy_ledger: Callable[..., str]
 ) -> None:
-    """A corrected result has the typed scores or those of its places, for each player; a note tells of the latter."""
+    """A corrected result has the typed scores or those of its places; a note says if a recorded player's score
+    follows the place."""
     db = copy_ledger(create_ledger)
     record_duel(ratings, db)
     correction = ratings("correct", "s-1", *arguments, *REASON_OPTION, db=db)
@@ -507,7 +508,8 @@ def import_and_correct_sets(tmp_path: Path, ratings: Ratings, row: str, *argumen
 def test_sets_follow_corrected_places_or_are_left_out(
     tmp_path: Path, ratings: Ratings, row: str, players: tuple[str, ...], sets: str
 ) -> None:
-    """Corrected places keep their sets, seen from the better place; another score leaves the sets out."""
+    """A result with corrected places keeps its sets, which now count for the new winner; another score leaves them
+    out."""
     result, games_output = import_and_correct_sets(tmp_path, ratings, row, *players)
     assert result.exit_code == 0
     assert ("contradict the new result and are left out" in result.stderr) == (not sets)
@@ -531,7 +533,7 @@ def test_corrected_sets_determine_the_scores(
 ) -> None:
     """--sets takes the winner's points first, whichever player the record names first, and determines the scores."""
     result, games_output = import_and_correct_sets(tmp_path, ratings, row, *arguments)
-    assert "the sets go" not in result.stderr
+    assert "the sets " not in result.stderr
     assert f"{placings}, sets 11:7 12:14 11:3 11:9" in games_output
 
 

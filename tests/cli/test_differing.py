@@ -1,4 +1,4 @@
-"""`diff`: one ladder at two coordinates, in every format, on four games with results computed by hand."""
+"""`diff`: one ladder at two coordinates, in every format, on a few games with results computed by hand."""
 
 import csv
 import io
@@ -132,9 +132,9 @@ def test_diff_from_played_time_shows_later_games(as_of: str, db: str, ratings: R
 
 def test_recorded_times_stand_for_positions(db: str, ratings: Ratings) -> None:
     """Recorded times stand for the positions known by then."""
-    recorded = [entry["recorded_at"] for entry in read_json(ratings, db, "log", "--limit", "0")["rows"]]
+    times = [entry["recorded_at"] for entry in read_json(ratings, db, "log", "--limit", "0")["rows"]]
 
-    for first, second in ((recorded[2], recorded[3]), (f"known-at={recorded[2]}", 4)):
+    for first, second in ((times[2], times[3]), (f"known-at={times[2]}", 4)):
         (ladder,) = read_diff(ratings, db, first, second)
         assert (list_moves(ladder), ladder["a"]["known_at"], ladder["b"]["known_at"]) == (SECOND_GAME, 3, 4)
 
@@ -183,7 +183,7 @@ def test_swaps_are_counted(db: str, ratings: Ratings) -> None:
     (ladder,) = read_diff(ratings, db, 6, "now")
     stdout = ratings("diff", 6, "now", db=db).stdout
 
-    # anna, benno, cleo = dora become cleo, benno, dora, anna: cleo and dora shared a rank, benno is still before dora
+    # anna, benno, cleo = dora become cleo, benno, dora, anna: cleo and dora shared a rank, benno is still above dora
     assert (ladder["swapped"], ladder["entering"], ladder["leaving"]) == (4, [], [])
     assert stdout.endswith("2 moved, 0 added, 0 removed; 4 pairs swapped.\n")
 
@@ -193,7 +193,7 @@ def test_swaps_are_counted(db: str, ratings: Ratings) -> None:
 
 def test_published_lists_keep_played_times(db: str, ratings: Ratings) -> None:
     """A diff of the published lists with now takes each list at its own played time."""
-    own = json.loads(ratings("publish", BASIC, "--format", "json", db=db).stdout)["as_of"]
+    instant = json.loads(ratings("publish", BASIC, "--format", "json", db=db).stdout)["as_of"]
     assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=db).exit_code == 0
     append_lines(ratings, db, build_catan_line("c-4", "anna", "dora", at="2010-03-09T12:00:00Z"))
     assert ratings("void", "c-1", *REASON_OPTION, db=db).exit_code == 0
@@ -206,8 +206,8 @@ def test_published_lists_keep_played_times(db: str, ratings: Ratings) -> None:
     ] == [
         (end, 8),
         (end, 12),
-        (own, 6),
-        (own, 12),
+        (instant, 6),
+        (instant, 12),
     ]
     assert {row[0] for row in list_moves(list_of_day)} == {"removed"}
     assert list_moves(list_of_instant) == [
@@ -354,6 +354,7 @@ def test_invalid_coordinates_of_explain_do_not_mention_known_at(db: str, ratings
     result = ratings("explain", "--change", "anna", BASIC, "--from", "9999", db=db)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Error: the log ends at position 6, before 9999" in result.stderr
+    assert "--known-at" not in result.stderr
 
 
 def test_named_ladders_are_all_shown(db: str, ratings: Ratings) -> None:

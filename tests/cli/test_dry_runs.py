@@ -26,7 +26,7 @@ from output_filters import strip_decimals
 
 ROOT = Path(__file__).parents[2]
 TEXTBOOK = ROOT / "examples" / "club-catan-elo-2.toml"
-ALL, SMALL = "club-catan-elo/all", "club-catan-elo/3-4"
+CLUB_LADDER = "club-catan-elo/all"
 RULESETS = ("galactic-points-1", "catan-elo-2009-01", "club-catan-elo-1")
 PLAYERS = ("anna", "ben", "cleo", "dora", "emil")
 
@@ -47,7 +47,7 @@ def create_club_ledger(ratings: Ratings, name: str) -> None:
         if n != 5
     ]
     append_lines(ratings, name, *club)
-    for ladder in (BASIC, ALL):
+    for ladder in (BASIC, CLUB_LADDER):
         assert ratings("publish", ladder, db=name).exit_code == 0
     assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=name).exit_code == 0
 
@@ -60,9 +60,9 @@ def index_changes(report: dict[str, Any]) -> dict[tuple[str, str], tuple[str, st
     return {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in report["changes"]}
 
 
-def read_own_instant(ratings: Ratings, db: str, place: int) -> str:
-    """Return the `as_of` of a list that was published without --as-of."""
-    (event,) = read_json(ratings, db, "log", "--known-at", place, "--limit", 1)["rows"]
+def read_own_instant(ratings: Ratings, db: str, position: int) -> str:
+    """Return the `as_of` of the list at a position, which was published without --as-of."""
+    (event,) = read_json(ratings, db, "log", "--known-at", position, "--limit", 1)["rows"]
     assert event["data"]["as_of"] == event["occurred_at"]
     return str(event["data"]["as_of"])
 
@@ -96,9 +96,14 @@ def test_whatif_publish_diff_and_explain_agree(db: str, ratings: Ratings) -> Non
     assert index_changes(preview)
     assert index_changes(whatif_changes) == index_changes(preview) == index_changes(output)
     assert summaries == preview["ladders"] == output["ladders"]
-    assert variant["published"] == preview["published"] == [
-        {"ladder": ALL, "as_of": read_own_instant(ratings, db, before - 2), "position": before - 2, "already": False}
-    ]  # fmt: skip
+    position = before - 2
+    published_list = {
+        "ladder": CLUB_LADDER,
+        "as_of": read_own_instant(ratings, db, position),
+        "position": position,
+        "already": False,
+    }
+    assert variant["published"] == preview["published"] == [published_list]
     rescored = [
         row | {"ladder": listed["ladder"]} for listed in ladders for row in listed["rows"] if row["change"] != "0"
     ]
@@ -150,10 +155,10 @@ def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
     # anna and cleo enter their games 4 lower and higher; a difference of 4 or 8 gives 4 again
     assert before == {"anna": "1004", "ben": "1000", "cleo": "996"}
     assert index_changes(report) == {(BASIC, "cleo"): ("996", "4", "1000"), (BASIC, "anna"): ("1004", "-4", "1000")}
-    own = read_own_instant(ratings, db, 14)
-    lists = [("2010-03-05T22:59:59.999999Z", 18), (own, 14)]
+    instant = read_own_instant(ratings, db, 14)
+    lists = [("2010-03-05T22:59:59.999999Z", 18), (instant, 14)]
     assert report["published"] == [
-        {"ladder": BASIC, "as_of": at, "position": place, "already": False} for at, place in lists
+        {"ladder": BASIC, "as_of": as_of, "position": position, "already": False} for as_of, position in lists
     ]
     assert (report["would_append"], report["existing"], report["rejected"], report["head"]) == (1, 0, [], 18)
     assert stdout == (
@@ -163,10 +168,10 @@ def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
         "anna      1004      -4   1000\n\n"
         "Published, and would come out differently today:\n"
         "  catan-elo/basic as of 2010-03-05 22:59 UTC, published at position 18\n"
-        f"  catan-elo/basic as of {own[:10]} {own[11:16]} UTC, published at position 14\n\n"
+        f"  catan-elo/basic as of {instant[:10]} {instant[11:16]} UTC, published at position 14\n\n"
         "To publish the new lists:\n"
         "  ratings publish catan-elo/basic --as-of 2010-03-05T22:59:59.999999Z\n"
-        f"  ratings publish catan-elo/basic --as-of {own}\n"
+        f"  ratings publish catan-elo/basic --as-of {instant}\n"
     )
     append_lines(ratings, db, late_game)
     (ladder,) = read_json(ratings, db, "diff", 18, "now", BASIC)["ladders"]
@@ -175,7 +180,7 @@ def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
         for row in ladder["rows"]
         if row["change"] != "0"
     } == index_changes(report)
-    assert read_json(ratings, db, "diff", "published", "now", ALL)["ladders"][0]["rows"] == []
+    assert read_json(ratings, db, "diff", "published", "now", CLUB_LADDER)["ladders"][0]["rows"] == []
 
 
 def test_later_game_affects_only_list_without_cutoff(db: str, ratings: Ratings) -> None:
@@ -203,7 +208,8 @@ FILES = {
         build_event_line("game.voided", game_id="c-1", reason="it never was"),
         build_event_line("points.adjusted", ladder=BASIC, player="cleo", points="12", reason="a gift"),
     ],
-    "a merge": [
+    "a merge": [build_event_line("player.renamed", player="anna", new_player="cleo")],
+    "two renames": [
         build_event_line("player.renamed", player="dora", new_player="ben2"),
         build_event_line("player.renamed", player="anna", new_player="anna2"),
     ],
@@ -219,7 +225,7 @@ def test_dry_run_predicts_the_import(lines: list[str], db: str, ratings: Ratings
     last = read_position(ratings, db)
     report = run_dry_import(ratings, db, lines)
     affected = {(entry["ladder"], entry["as_of"]) for entry in report["published"]}
-    listed = {ladder["ladder"]: ladder for ladder in report["ladders"]}
+    predicted = {ladder["ladder"]: ladder for ladder in report["ladders"]}
     append_lines(ratings, db, *lines)
     ladders = read_json(ratings, db, "diff", last, "now")["ladders"]
 
@@ -231,9 +237,9 @@ def test_dry_run_predicts_the_import(lines: list[str], db: str, ratings: Ratings
         if row["before"] != row["after"]
     }
     assert index_changes(report) == rescored
-    assert {ladder["ladder"]: ladder for ladder in ladders}.keys() == listed.keys()
+    assert {ladder["ladder"] for ladder in ladders} == predicted.keys()
     assert all(
-        ladder[name] == listed[ladder["ladder"]][name] for ladder in ladders for name in listed[ladder["ladder"]]
+        ladder[name] == predicted[ladder["ladder"]][name] for ladder in ladders for name in predicted[ladder["ladder"]]
     )
     differing = {
         (ladder["ladder"], ladder["a"]["as_of"])

@@ -5,16 +5,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ledgers import open_for_reading
 from list_games import build_list_game
 from own_rules import load_built_in_rule, substitute_rule
+from sqlalchemy import text
 
 Ratings = Callable[..., Any]
-LOST = "no game is lost; once the rule works again"
+ADVICE = "no game is lost; once the rule works again"
 
 
 @pytest.mark.slow_cases
 def test_failing_rule_stops_only_its_ladders(ratings: Ratings, ruled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a rule breaks at every game, commands report its ladders and never call it a bug."""
+    """When a rule breaks at every game, commands report where it failed and never call it a bug."""
     line = json.dumps(build_list_game("g-1", "2010-03-05T20:00:00Z", "anna ben"))
     assert ratings("import", "-", db=ruled_url, input=line).exit_code == 0
     league = ("league", "create", "L", "--game", "cartagena", "--players-per-game", 2)
@@ -64,20 +66,20 @@ def test_failure_tells_what_stays_and_what_to_do(
 
     result = ratings(command, db=db)
     stays = "the ladder's previous standings stay live" if stored else "no standings of the ladder are stored yet"
-    at = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
-    failed = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({at})"
+    source = f"test_failing_rules.py, line {break_at_four.__code__.co_firstlineno + 5}"
+    failure = f"the rule failed at position 3 (game g-4): ZeroDivisionError: of the rule ({source})"
     lines = [line for line in result.stderr.splitlines() if "verify" not in line]
     assert (result.exit_code, lines) == (
         1,
         [
-            f"ratings: elo-catan/3-4: {failed}; {stays}",
-            f"ratings: elo-catan/all: {failed}; {stays}",
-            f"ratings: {LOST}, run: ratings rebuild",
+            f"ratings: elo-catan/3-4: {failure}; {stays}",
+            f"ratings: elo-catan/all: {failure}; {stays}",
+            f"ratings: {ADVICE}, run: ratings rebuild",
         ],
     )
     assert (
         ratings("standings", "elo-catan/all", db=db).stderr
-        == f"Error: elo-catan/all: {failed}; no game is lost, and the ladder works again once the rule does\n"
+        == f"Error: elo-catan/all: {failure}; no game is lost, and the ladder works again once the rule does\n"
     )
     doctor = ratings("doctor", db=db).stdout
     assert "the rule failed for elo-catan/3-4, elo-catan/all; any earlier standings stay; ratings status" in doctor
@@ -86,13 +88,23 @@ def test_failure_tells_what_stays_and_what_to_do(
 def test_ladders_of_an_unusable_ruleset_stay(
     copy_ledger_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a whole ruleset cannot be used, its stored ladders stay."""
+    """If a whole ruleset cannot be used, its stored ladders stay."""
     db = copy_ledger_file(make_ledger_of_four)
     assert ratings("rebuild", db=db).exit_code == 0
+    stored_standings = read_stored_standings(db)
     monkeypatch.setattr("ratings_ledger.projections.rulesets.versions.find_rule", lambda name: None)
     result = ratings("rebuild", db=db)
     assert (result.exit_code, "elo-catan: the rule failed" in result.stderr) == (1, True)
     assert result.stderr.count("the ladder's previous standings stay live") == 1
+    assert len(stored_standings) == 8
+    assert read_stored_standings(db) == stored_standings
+
+
+def read_stored_standings(db: str) -> list[tuple[Any, ...]]:
+    """Return the live rows of all ladders in the store."""
+    with open_for_reading(db) as connection:
+        rows = connection.execute(text("SELECT ladder, rank, player, games FROM live_standings")).all()
+    return sorted(map(tuple, rows))
 
 
 def test_rollback_blames_no_standings_for_a_rule(
