@@ -1,4 +1,4 @@
-"""What was said wrongly, or not at all, of lists, names and dates that only just fit."""
+"""Messages about lists that would differ, unknown or close names, unlikely dates, and mistyped ladders."""
 
 import json
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import pytest
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
-TOLD = "Published, and would come out differently today:"
+DIFFERENCE_HEADING = "Published, and would come out differently today:"
 
 
 @pytest.fixture
 def db(tmp_path: Path, ratings: Ratings) -> str:
-    """Return a ledger with one game, of which a list is published."""
+    """Return a ledger with one game and a published list."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
     record_game(ratings, url, "g-1", "2024-11-01", "Anna", "Ben")
@@ -32,17 +32,17 @@ def test_game_moved_past_list_is_reported(ratings: Ratings, db: str) -> None:
     """Moving a game past a published list's date is reported even if nobody's points change."""
     moved = ratings("correct", "g-1", "--at", "2024-11-10", "--reason", "the wrong week", db=db)
     assert moved.stdout.splitlines()[1] == "No points change."
-    assert TOLD in moved.stdout
+    assert DIFFERENCE_HEADING in moved.stdout
     assert "2 removed" in ratings("diff", "published", "now", db=db).stdout
 
 
 def test_voided_cause_ends_the_difference(ratings: Ratings, db: str) -> None:
     """Once the game that made a published list differ is voided, the list no longer differs."""
     late = record_game(ratings, db, "g-2", "2024-11-02", "Anna", "Ben")
-    assert TOLD in late.stdout
+    assert DIFFERENCE_HEADING in late.stdout
     voided = ratings("void", "g-2", "--reason", "a slip", db=db)
     assert voided.exit_code == 0
-    assert TOLD not in voided.stdout
+    assert DIFFERENCE_HEADING not in voided.stdout
     assert "No row differs." in ratings("diff", "published", "now", db=db).stdout
 
 
@@ -84,8 +84,8 @@ def test_json_lists_every_refused_line(ratings: Ratings, db: str, tmp_path: Path
         "a4,2024-01-03 20:00,Cleo & Dora,Anna Berta,\n",
         encoding="utf-8",
     )
-    for more in ((), ("--keep-going",)):
-        result = ratings("import", file, "--set", "game=chess", "--format", "json", "--dry-run", *more, db=db)
+    for options in ((), ("--keep-going",)):
+        result = ratings("import", file, "--set", "game=chess", "--format", "json", "--dry-run", *options, db=db)
         lines = sorted({rejection["line"] for rejection in json.loads(result.stdout)["rejected"]})
         assert lines == [4, 5], result.stdout
     assert ratings("import", file, "--set", "game=chess", db=db).stdout.startswith("0 appended, 4 refused")
@@ -115,8 +115,8 @@ def test_mistyped_ladder_gets_a_suggestion(ratings: Ratings, db: str) -> None:
     """A mistyped ladder or ruleset version gets the right one as a suggestion."""
     adjusted = ratings("adjust", "elo-ches/all", "Anna", "3", "--reason", "r", db=db)
     assert "did you mean elo-chess?" in adjusted.stderr
-    ruled = ratings("standings", LADDER, "--rules", "elo-ches@1", db=db)
-    assert "did you mean elo-chess@1?" in ruled.stderr
+    standings = ratings("standings", LADDER, "--rules", "elo-ches@1", db=db)
+    assert "did you mean elo-chess@1?" in standings.stderr
 
 
 @pytest.mark.parametrize("name", ["An\u200bna", "An\u00adna", "Anna\ufeff"])

@@ -1,4 +1,4 @@
-"""An explanation names what a ruleset assumes where that decided a number, and `rules show` marks it."""
+"""An explanation names the assumptions of a ruleset that decided a number, and `rules show` marks all of them."""
 
 import json
 from collections.abc import Callable
@@ -21,14 +21,14 @@ def db(copy_ledger: Callable[..., str], ratings: Ratings) -> str:
     return url
 
 
-def explain(ratings: Ratings, db: str, *named: str) -> dict[str, Any]:
-    explanation: dict[str, Any] = json.loads(ratings("explain", *named, "--format", "json", db=db).stdout)
+def explain(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
+    explanation: dict[str, Any] = json.loads(ratings("explain", *arguments, "--format", "json", db=db).stdout)
     return explanation
 
 
 @pytest.mark.slow_cases
 def test_assumption_is_shown_where_it_decided_a_number(db: str, ratings: Ratings) -> None:
-    """Points that rounding left are burned by assumption, which is named where any were left, and only there."""
+    """Points left over by rounding are burned by assumption, which is named for a game only if any were left."""
     burned = {}
     for game in ("gm-1", "gm-2", "gm-3", "gm-4", "gm-5"):
         result = explain(ratings, db, game, "galactic-points")
@@ -41,7 +41,7 @@ def test_assumption_is_shown_where_it_decided_a_number(db: str, ratings: Ratings
 
 
 def test_start_of_a_season_is_assumed(db: str, ratings: Ratings) -> None:
-    """What somebody begins a season with is assumed in a game that is their first of it, and not in a later one."""
+    """What players start a season with is an assumption of their first game in it, and not of a later one."""
     assert ratings("import", str(EXAMPLES / "b5-season.jsonl"), "--by", "mira", db=db).exit_code == 0
     first = explain(ratings, db, "b5-1", "b5-league/2025-1")
     assert [*first["assumed"]] == ["carry_over", "season_months"]
@@ -49,7 +49,7 @@ def test_start_of_a_season_is_assumed(db: str, ratings: Ratings) -> None:
 
 
 def test_assumption_recognised_later_is_marked(db: str, ratings: Ratings) -> None:
-    """What a shipped version did not mark is marked all the same, though its text stays."""
+    """`rules show` marks an assumption even if the text of the shipped version does not mark it; the text stays."""
     stdout = ratings("rules", "show", "b5-league@1", db=db).stdout
     assert "the page says that a season lasts 4 months, not when it begins" in stdout
     as_file = ratings("rules", "show", "b5-league@1", "--format", "toml", db=db).stdout
@@ -59,17 +59,17 @@ def test_assumption_recognised_later_is_marked(db: str, ratings: Ratings) -> Non
 
 
 def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Ratings) -> None:
-    """The point for a win within time is given by assumption where nobody met a victory condition, and only there."""
-    four = [{"player": name, "power": 20 - at, "influence": 9} for at, name in enumerate(("ada", "bo", "cy", "di"))]
+    """The point for a win within time is given by assumption if no player met a victory condition, and only then."""
+    four = [{"player": name, "power": 20 - n, "influence": 9} for n, name in enumerate(("ada", "bo", "cy", "di"))]
     events = []
     for number, victory in enumerate((None, "standard"), 1):
-        won = [{**four[0], "vp": 1, "victory": victory}, {**four[1], "vp": 1}, {**four[2], "vp": 1}, four[3]]
+        participants = [{**four[0], "vp": 1, "victory": victory}, *({**loser, "vp": 1} for loser in four[1:3]), four[3]]
         game = {"game_id": f"t-{number}", "game": "babylon5", "kind": "b5", "season": "2025-1", "within_time": True}
         events.append(
             {
                 "type": "game.recorded",
                 "occurred_at": f"2025-01-0{number}T20:00Z",
-                "data": {**game, "participants": won},
+                "data": {**game, "participants": participants},
             }
         )
     lines = "".join(json.dumps(event) + "\n" for event in events)
@@ -85,7 +85,7 @@ def test_point_within_time_without_a_victory_is_assumed(db: str, ratings: Rating
 
 @pytest.mark.slow_cases
 def test_rank_of_a_free_account_is_assumed(db: str, ratings: Ratings) -> None:
-    """Who was counted and has a free account now stays ranked by assumption, which their explanation names."""
+    """A ranked player whose account becomes free stays ranked by assumption, which their explanation names."""
     game = ("--game", "catan", "--group", "basic", "--city", "Bonn", "--game-id", "c-1", "--at", "2010-01-03T20:00Z")
     assert ratings("record", "-q", *game, "wanda", "xaver", "yolanda", db=db).exit_code == 0
     ladder = "catan-elo/basic"

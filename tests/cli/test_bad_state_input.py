@@ -45,7 +45,7 @@ RULESETS = {
     "a start beyond bounds": (build_ruleset("", "[params]\nstart = 1000001"), "params.start"),
     "a negative deviation": (build_ruleset("", "[params]\nstart_deviation = -1"), "params.start_deviation"),
     "a deviation of zero": (build_ruleset("", "[params]\nstart_deviation = 0"), "params.start_deviation"),
-    "a deviation of words": (build_ruleset("", '[params]\nstart_deviation = "wide"'), "params.start_deviation"),
+    "a deviation in words": (build_ruleset("", '[params]\nstart_deviation = "wide"'), "params.start_deviation"),
     "a deviation too large": (build_ruleset("", "[params]\nstart_deviation = 10001"), "params.start_deviation"),
     "a deviation too fine": (build_ruleset("", '[params]\nstart_deviation = "350.0000001"'), "params.start_deviation"),
     "a float": (build_ruleset("", "[params]\nstart_deviation = 350.5"), "params.start_deviation"),
@@ -60,7 +60,7 @@ RULESETS = {
     "events of nothing": (build_ruleset('period = "event"'), "period_by"),
     "events without period": (build_ruleset('period_by = "league"'), "period_by"),
     "events by an unknown member": (build_ruleset('period = "event"\nperiod_by = "group"'), "period_by"),
-    "events by a number of a bad name": (build_ruleset('period = "event"\nperiod_by = "numbers.Round"'), "period_by"),
+    "events by a number with a bad name": (build_ruleset('period = "event"\nperiod_by = "numbers.Round"'), "period_by"),
     "a period of a rule by game": (build_ruleset('period = "week"', "", ELO_RULESET), "period"),
     "a season of zero": (build_ruleset("season_by = [0]"), "season_by"),
     "a season of 13": (build_ruleset("season_by = [1, 13]"), "season_by"),
@@ -70,8 +70,8 @@ RULESETS = {
     "an unknown order": (build_ruleset('score_order = "middle"'), "score_order"),
     "negative decimals": (build_ruleset("score_decimals = -1"), "score_decimals"),
     "seven decimals": (build_ruleset("score_decimals = 7"), "score_decimals"),
-    "a number of a bad name": (build_ruleset("", "[numbers.Round]\nmin = 0"), "numbers.Round"),
-    "a long name of a number": (build_ruleset("", f"[numbers.{'n' * 33}]\nmin = 0"), f"numbers.{'n' * 33}"),
+    "a number with a bad name": (build_ruleset("", "[numbers.Round]\nmin = 0"), "numbers.Round"),
+    "a number with a long name": (build_ruleset("", f"[numbers.{'n' * 33}]\nmin = 0"), f"numbers.{'n' * 33}"),
     "a range that is empty": (build_ruleset("", "[numbers.n]\nmin = 2\nmax = 1"), "numbers.n"),
     "a range beyond 2^53": (build_ruleset("", "[numbers.n]\nmin = -9007199254740992"), "numbers.n.min"),
     "absent out of range": (build_ruleset("", "[numbers.n]\nmin = 1\nabsent = 0"), "numbers.n"),
@@ -91,10 +91,10 @@ RULESETS = {
 }
 
 
-@pytest.mark.parametrize("what", RULESETS)
-def test_bad_ruleset_is_refused_with_its_key(what: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", RULESETS)
+def test_bad_ruleset_is_refused_with_its_key(case: str, one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A ruleset that cannot be used is refused by `rules check` and `rules publish`, with the key."""
-    text, key = RULESETS[what]
+    text, key = RULESETS[case]
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
     before = ratings("status", "--format", "json", db=one_db).stdout
@@ -107,7 +107,7 @@ def test_bad_ruleset_is_refused_with_its_key(what: str, one_db: str, ratings: Ra
     assert ratings("status", "--format", "json", db=one_db).stdout == before
 
 
-def build_seat(player: str, place: int | None = None, **members: Any) -> Event:
+def build_participant(player: str, place: int | None = None, **members: Any) -> Event:
     """Return a participant."""
     return {"player": player, **({} if place is None else {"place": place}), **members}
 
@@ -119,30 +119,30 @@ def build_game(*participants: Event, name: str = "tennis", **members: Any) -> Ev
 
 
 PAIRS = (
-    build_seat("anna", 1, team=1, score=6),
-    build_seat("ben", 1, team=1, score=6),
-    build_seat("cleo", 3, team=2, score=3),
-    build_seat("dora", 3, team=2, score=3),
+    build_participant("anna", 1, team=1, score=6),
+    build_participant("ben", 1, team=1, score=6),
+    build_participant("cleo", 3, team=2, score=3),
+    build_participant("dora", 3, team=2, score=3),
 )
-SINGLES = build_seat("anna", 1), build_seat("ben", 2)
+SINGLES = build_participant("anna", 1), build_participant("ben", 2)
 
 
-def remove_member(seat: Event, name: str) -> Event:
-    return {member: value for member, value in seat.items() if member != name}
+def remove_member(participant: Event, name: str) -> Event:
+    return {member: value for member, value in participant.items() if member != name}
 
 
 GAMES = {
     "half a team": (build_game(*PAIRS[:3], remove_member(PAIRS[3], "team")), "team-missing"),
-    "one player outside the teams": (build_game(*PAIRS, build_seat("emil", 5)), "team-missing"),
-    "partners with different places": (build_game(*PAIRS[:3], build_seat("dora", 4, team=2)), "side-disagrees"),
+    "one player outside the teams": (build_game(*PAIRS, build_participant("emil", 5)), "team-missing"),
+    "partners with different places": (build_game(*PAIRS[:3], build_participant("dora", 4, team=2)), "side-disagrees"),
     "partners with different scores": (build_game(*PAIRS[:3], PAIRS[3] | {"score": 2}), "side-disagrees"),
     "one team alone": (build_game(*PAIRS[:2]), "one-side"),
     "two homes": (build_game(*(player | {"home": True} for player in SINGLES)), "two-homes"),
     "two homes of teams": (build_game(PAIRS[0] | {"home": True}, *PAIRS[1:3], PAIRS[3] | {"home": True}), "two-homes"),
     "home in words": (build_game(SINGLES[0] | {"home": "yes"}, SINGLES[1]), "wrong-type"),
     "a number twice": (build_game(SINGLES[0] | {"numbers": {"n": 1}}, SINGLES[1], numbers={"n": 1}), "number-twice"),
-    "a number of a bad name": (build_game(*SINGLES, numbers={"N": 1}), "bad-value"),
-    "a number of a long name": (build_game(*SINGLES, numbers={"n" * 33: 1}), "bad-value"),
+    "a number with a bad name": (build_game(*SINGLES, numbers={"N": 1}), "bad-value"),
+    "a number with a long name": (build_game(*SINGLES, numbers={"n" * 33: 1}), "bad-value"),
     "a number without a name": (build_game(*SINGLES, numbers={"": 1}), "bad-value"),
     "a number that begins with a digit": (build_game(*SINGLES, numbers={"1n": 1}), "bad-value"),
     "a number beyond 2^53": (build_game(*SINGLES, numbers={"n": 2**53}), "integer-too-large"),
@@ -164,10 +164,10 @@ GAMES = {
 }
 
 
-@pytest.mark.parametrize("what", GAMES)
-def test_bad_game_is_refused(what: str, db: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize("case", GAMES)
+def test_bad_game_is_refused(case: str, db: str, ratings: Ratings) -> None:
     """A bad game is refused by `import`, `record` and `correct` with its code, and nothing is recorded."""
-    event, code = GAMES[what]
+    event, code = GAMES[case]
     valid_game = build_game(*SINGLES) | {
         "data": build_game(*SINGLES)["data"] | {"game_id": "g-1", "game": event["data"]["game"]}
     }
@@ -199,10 +199,10 @@ def test_game_of_partners_is_uncounted_by_rules_for_persons(
     Teams of one person each, and the two players of a seat, are not partners.
     """
     seat_with_substitute = (
-        build_seat("cleo", 2, team=2, status="abandoned"),
-        build_seat("dora", 2, team=2, status="substitute", replaces="cleo"),
+        build_participant("cleo", 2, team=2, status="abandoned"),
+        build_participant("dora", 2, team=2, status="substitute", replaces="cleo"),
     )
-    game_of_singles = build_game(build_seat("anna", 1, team=1), *seat_with_substitute, name=name)
+    game_of_singles = build_game(build_participant("anna", 1, team=1), *seat_with_substitute, name=name)
     game_of_singles["data"]["game_id"] = "g-1"
     text = "\n".join(map(json.dumps, (build_game(*PAIRS, name=name), game_of_singles)))
     result = ratings("import", "-", "--allow-uncounted", "--format", "json", db=db, input=text)
@@ -250,10 +250,10 @@ SEEDS = {
 }
 
 
-@pytest.mark.parametrize("what", SEEDS)
-def test_bad_seed_is_refused(what: str, db: str, ratings: Ratings) -> None:
+@pytest.mark.parametrize("case", SEEDS)
+def test_bad_seed_is_refused(case: str, db: str, ratings: Ratings) -> None:
     """A seed that no player of the ladder can have is refused by `seed` and by `import`, with its code."""
-    (player, *values), code = SEEDS[what]
+    (player, *values), code = SEEDS[case]
     ladder = values.pop() if "/all" in values[-1] else CHESS
     before = ratings("status", "--format", "json", db=db).stdout
     result = ratings("seed", ladder, player, *values, "--reason", "a list", "--format", "json", db=db)
@@ -274,7 +274,7 @@ def test_bad_seed_is_refused(what: str, db: str, ratings: Ratings) -> None:
     assert ratings("status", "--format", "json", db=db).stdout == before
 
 
-FIELD = [build_seat(f"player number {number}", number) for number in range(1, 2_501)]
+FIELD = [build_participant(f"player number {number}", number) for number in range(1, 2_501)]
 
 
 def test_game_larger_than_a_record_is_refused(one_db: str, ratings: Ratings) -> None:
@@ -309,8 +309,8 @@ absent = "refuse"
 [params]
 margin = "ln"
 """
-SCORED = build_seat("anna", 1, score="7.5"), build_seat("ben", 2, score=3)
-INCOMPLETE_GAMES = {
+SCORED = build_participant("anna", 1, score="7.5"), build_participant("ben", 2, score=3)
+UNSCORABLE_GAMES = {
     "no scores": (
         build_game(*SINGLES, name="squash", numbers={"length": 5}),
         "uncounted",
@@ -342,7 +342,7 @@ INCOMPLETE_GAMES = {
         "is 0; needs@1 accepts 1 to 9",
     ),
     "a score too fine": (
-        build_game(build_seat("anna", 1, score="7.25"), SCORED[1], name="squash", numbers={"length": 5}),
+        build_game(build_participant("anna", 1, score="7.25"), SCORED[1], name="squash", numbers={"length": 5}),
         "score-too-fine",
         "(score_decimals = 1)",
     ),
@@ -352,7 +352,7 @@ INCOMPLETE_GAMES = {
         "the score of anna has more decimals than needs@1 allows (score_decimals = 1)",
     ),
     "a score too large": (
-        build_game(build_seat("anna", 1, score=2**53 - 1), SCORED[1], name="squash", numbers={"length": 5}),
+        build_game(build_participant("anna", 1, score=2**53 - 1), SCORED[1], name="squash", numbers={"length": 5}),
         "integer-too-large",
         "it exceeds 2^53 - 1",
     ),
@@ -364,11 +364,11 @@ INCOMPLETE_GAMES = {
 }
 
 
-@pytest.mark.parametrize("what", INCOMPLETE_GAMES)
-def test_game_without_required_values_is_refused(what: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A game without values that its rule requires is refused by all commands; with --allow-uncounted it counts for
-    nothing."""
-    event, code, message = INCOMPLETE_GAMES[what]
+@pytest.mark.parametrize("case", UNSCORABLE_GAMES)
+def test_game_that_its_rule_cannot_score_is_refused(case: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game whose values are missing or invalid for its rule is refused by `import`, `record` and `correct`; with
+    --allow-uncounted it counts for nothing."""
+    event, code, message = UNSCORABLE_GAMES[case]
     (tmp_path / "needs.toml").write_text(RULESET_WITH_NEEDS, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "needs.toml", db=db).exit_code == 0
     valid_game = build_game(*SCORED, name="squash", numbers={"length": 5})["data"] | {"game_id": "g-1"}
@@ -398,12 +398,12 @@ INVALID_SECOND_VERSIONS = {
 }
 
 
-@pytest.mark.parametrize("what", INVALID_SECOND_VERSIONS)
+@pytest.mark.parametrize("case", INVALID_SECOND_VERSIONS)
 def test_version_that_changes_shared_settings_is_refused(
-    what: str, one_db: str, ratings: Ratings, tmp_path: Path
+    case: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
     """A version whose rule has another scale of points, other periods or other seasons is refused."""
-    old, new, key = INVALID_SECOND_VERSIONS[what]
+    old, new, key = INVALID_SECOND_VERSIONS[case]
     file, text = tmp_path / "mine.toml", build_ruleset().replace('id = "chess"', 'id = "mine"')
     file.write_text(text, encoding="utf-8")
     assert ratings("rules", "publish", file, db=one_db).exit_code == 0
@@ -420,7 +420,7 @@ def test_version_that_changes_shared_settings_is_refused(
 def test_check_without_scored_games_fails(
     one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If none of a thousand drawn games is scored, `rules check` fails and names the option that helps."""
+    """If none of a thousand random games is scored, `rules check` fails and names the option that helps."""
     rule = load_built_in_rule("glicko-1/1")._replace(check=lambda n, columns, params: "never on a Monday", sample=None)
     substitute_rule(monkeypatch, rule, "glicko-1/1")
     file = tmp_path / "mine.toml"
@@ -454,11 +454,10 @@ LATE_SEEDS = {
 }
 
 
-@pytest.mark.parametrize("what", LATE_SEEDS)
-def test_late_or_second_seed_is_refused(what: str, db: str, ratings: Ratings) -> None:
-    """An import with a late, second or different seed is refused as a whole, and the message names the command that
-    helps."""
-    events, line, code = LATE_SEEDS[what]
+@pytest.mark.parametrize("case", LATE_SEEDS)
+def test_late_or_second_seed_is_refused(case: str, db: str, ratings: Ratings) -> None:
+    """An import with a late, second or different seed is refused as a whole, and the message says what helps."""
+    events, line, code = LATE_SEEDS[case]
     before = ratings("status", "--format", "json", db=db).stdout
     text = "\n".join(map(json.dumps, events))
     result = ratings("import", "-", "--new-names", "accept", "--format", "json", db=db, input=text)

@@ -26,19 +26,19 @@ def format_game(game: str, participants: list[dict[str, Any]], at: str = "2010-0
 
 
 def format_catan(at: str = "2010-03-05T20:00:00Z", **members: Any) -> str:
-    """Return a game of Catan in the city 7 and the group basic."""
+    """Return a game of Catan, by default in city 7 and group basic, as a line of JSON."""
     participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
     return format_game("catan", participants, at, **{"city": "7", "group": "basic", **members})
 
 
 def format_battle(*fighters: dict[str, Any]) -> str:
-    """Return a game of Blue Max with these fighters, whose players are p0, p1 and so on."""
+    """Return a game of Blue Max with these fighters, whose players are p0, p1 and so on, as a line of JSON."""
     participants = [{"player": f"p{number}", **fighter} for number, fighter in enumerate(fighters)]
     return format_game("blue-max", participants, kind="battle", league="L")
 
 
 def format_diplomacy(*years: dict[str, int], powers: tuple[str, ...] = POWERS, first: int = 1901) -> str:
-    """Return a game of Diplomacy with the centres of each year."""
+    """Return a game of Diplomacy with the centres of each year as a line of JSON."""
     participants = [{"player": f"p{number}", "power": power} for number, power in enumerate(powers)]
     centres = {str(first + number): centres_of_year for number, centres_of_year in enumerate(years)}
     return format_game("diplomacy", participants, kind="diplomacy", league="L", centres=centres)
@@ -53,7 +53,7 @@ def run_import(ratings: Ratings, db: str, text: str, *options: str) -> tuple[int
 
 
 RED, BLUE = {"side": "red"}, {"side": "blue"}
-IMPOSSIBLE = {
+IMPOSSIBLE_GAMES = {
     "a battle of one side": (format_battle(RED, RED), "battle-sides"),
     "a battle of three sides": (format_battle(RED, BLUE, {"side": "green"}), "battle-sides"),
     "a battle without sides": (format_battle({}, BLUE), "missing-member"),
@@ -86,13 +86,13 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.parametrize(("line", "code"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+@pytest.mark.parametrize(("line", "code"), IMPOSSIBLE_GAMES.values(), ids=IMPOSSIBLE_GAMES)
 def test_impossible_game_is_refused(line: str, code: str, db: str, ratings: Ratings) -> None:
     """Importing an impossible game is refused with its code, and nothing is appended."""
     assert run_import(ratings, db, line) == (1, [code], 0)
 
 
-POSSIBLE = {
+ODD_GAMES = {
     "a loss without a kill": format_battle({**RED, "kills": 0}, {**BLUE, "units_lost": 1}),
     "more kills than losses": format_battle({**RED, "kills": 1}, {**RED, "kills": 1}, {**BLUE, "units_lost": 1}),
     "all lost": format_battle({**RED, "units": 2, "units_lost": 2}, {**BLUE, "units": 0}, BLUE),
@@ -105,7 +105,7 @@ POSSIBLE = {
 }
 
 
-@pytest.mark.parametrize("line", POSSIBLE.values(), ids=POSSIBLE)
+@pytest.mark.parametrize("line", ODD_GAMES.values(), ids=ODD_GAMES)
 def test_odd_but_valid_game_is_appended(line: str, db: str, ratings: Ratings) -> None:
     """A game that looks odd but is valid is imported."""
     assert run_import(ratings, db, line) == (0, [], 1)

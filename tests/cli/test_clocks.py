@@ -97,10 +97,10 @@ def test_contradictory_clock_log_is_refused(db: str, ratings: Ratings) -> None:
 
 @pytest.mark.slow_cases
 def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) -> None:
-    """If an input holds an auction twice in one millisecond, it counts once, which a note says; with ids it counts
-    twice.
+    """If an input has an auction twice in one millisecond, a note says that it counts once; with different ids it
+    counts twice.
 
-    A file that is imported again is as silent as before if it repeats nothing.
+    A file without such a repetition gives no note, even if it is imported again.
     """
     lines = build_clock_lines(
         "started 0", "auction_started 5000 anna", "auction_started 5000 anna", "heartbeat 6000 ben"
@@ -118,9 +118,9 @@ def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) ->
     assert (alone.exit_code, alone.stderr) == (0, "")
 
     start, *auctions = build_clock_lines("started 0", *["auction_started 5000 anna"] * 2, game_id="g-2").splitlines()
-    named = [json.dumps({**json.loads(line), "id": name}) for name, line in zip("xy", auctions, strict=True)]
-    apart = import_lines(ratings, db, start, *named)
-    assert (apart.exit_code, apart.stderr) == (0, "")
+    with_ids = [json.dumps({**json.loads(line), "id": name}) for name, line in zip("xy", auctions, strict=True)]
+    imported = import_lines(ratings, db, start, *with_ids)
+    assert (imported.exit_code, imported.stderr) == (0, "")
     assert read_json(ratings, db, "clock", "show", "g-2")["players"][0]["main_ms"] == 80_000
 
 
@@ -166,8 +166,8 @@ def test_verify_compares_result_with_clock(
 ) -> None:
     """`verify` reports a result that disagrees with the clock about a removal, and no other result.
 
-    A log that ends before the removal is due contradicts neither status. What was recorded up to a head is not reported
-    again since that head.
+    A log that ends before the removal is due contradicts neither status. `verify --since` does not report what was
+    recorded up to that head.
     """
     assert import_lines(ratings, db, build_clock_lines(*steps)).exit_code == 0
     assert ratings("record", "-q", db=db, input=build_result_line(status)).exit_code == 0
@@ -182,8 +182,8 @@ def test_verify_compares_result_with_clock(
 
 @pytest.mark.slow_cases
 def test_clock_knows_both_ids_of_a_renamed_player(db: str, ratings: Ratings) -> None:
-    """A clock shows players under their current ids and is asked under either; `--known-at` before shows the old
-    one."""
+    """A clock shows a player's current id, and `clock explain` accepts both; `--known-at` before the rename shows the
+    old one."""
     assert (
         import_lines(
             ratings, db, build_clock_lines(*BEN_STALLS, "stopped 126000"), build_result_line("removed")
@@ -228,9 +228,9 @@ def test_clock_accepts_either_id_after_a_rename(db: str, ratings: Ratings) -> No
     ]
     assert import_lines(ratings, db, build_clock_lines("heartbeat 1 cleo", game_id="g-1")).exit_code == 1
     assert ratings("verify", db=db) == (0, "", "")
-    needed = ratings(*withdraw, db=db)
-    assert (needed.exit_code, needed.stderr.partition(":")[0]) == (1, "still-needed")
-    assert "the clock of 'g-1' name a player by the id from this rename" in needed.stderr
+    refused = ratings(*withdraw, db=db)
+    assert (refused.exit_code, refused.stderr.partition(":")[0]) == (1, "still-needed")
+    assert "the clock of 'g-1' name a player by the id from this rename" in refused.stderr
 
 
 @pytest.mark.slow_cases
@@ -290,7 +290,7 @@ BONUS = {
 def test_bonus_follows_clock_without_seconds(
     steps: tuple[str, ...], members: dict[str, Any], bonus: str, db: str, ratings: Ratings
 ) -> None:
-    """The bonus goes by the clock when the result does not state the seconds played."""
+    """The bonus depends on the clock if the result does not state the seconds played."""
     assert (
         import_lines(
             ratings, db, *([build_clock_lines(*steps)] if steps else []), build_result_line(**members)

@@ -1,4 +1,4 @@
-"""New names of clubs: recorded by a command, refused where they lead nowhere, and taken back."""
+"""Renames of clubs: recorded by a command, refused if they are impossible, and undone."""
 
 import json
 from collections.abc import Callable
@@ -7,18 +7,19 @@ from typing import Any
 from tests.projections.histories import load_facts
 
 Ratings = Callable[..., Any]
-SEATS = [{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2, "club": "south"}]
+PARTICIPANTS = [{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2, "club": "south"}]
 GAME = {
     "type": "game.recorded",
     "occurred_at": "2024-01-01T12:00:00Z",
-    "data": {"game_id": "g-1", "game": "chess", "participants": SEATS},
+    "data": {"game_id": "g-1", "game": "chess", "participants": PARTICIPANTS},
 }
 
 
-def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: str) -> None:
+def test_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: str) -> None:
     """Old names lead to the newest one; clubs that met may be merged; undo gives the old name back."""
 
     def rename(*names: str) -> str:
+        """Rename a club, and return the code of the refusal, or an empty text."""
         result = ratings("club", "rename", *names, "--by", "tester", db=store)
         assert result.exit_code == 0 or not result.stdout.startswith("club.renamed"), result
         return "" if result.exit_code == 0 else str(result.stderr.partition(":")[0])

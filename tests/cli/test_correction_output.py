@@ -1,4 +1,4 @@
-"""What the commands that put something right print, and what `log` and `games` show of it then."""
+"""The output of the correcting commands, and what `log` and `games` show afterwards."""
 
 import json
 from itertools import groupby
@@ -32,7 +32,7 @@ USAGE = {
     "an expected position 0": ["void", "g-1", "--expect", "0", *REASON_OPTION],
     "an unknown option": ["void", "g-1", "--force", *REASON_OPTION],
     "CSV": ["void", "g-1", "--format", "csv", *REASON_OPTION],
-    "an account that there is not": ["player", "account", "anna", "gold"],
+    "an unknown account": ["player", "account", "anna", "gold"],
     "no points": ["adjust", GALACTIC, "anna", *REASON_OPTION],
 }
 
@@ -69,8 +69,8 @@ def test_commands_share_one_json_shape(type_name: str, db: str, ratings: Ratings
         "changes ladders published"
     )
     assert list(raw) == members.split()
-    for reached in raw["ladders"]:
-        assert list(reached) == ["ladder", "players", "ranks", "up", "down", "swapped", "entering", "leaving"]
+    for ladder_summary in raw["ladders"]:
+        assert list(ladder_summary) == ["ladder", "players", "ranks", "up", "down", "swapped", "entering", "leaving"]
     assert (raw["type"], raw["position"], raw["appended"]) == (type_name, read_position(ratings, db), 1)
     (last,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
     assert (last["id"], last["type"], last["by"]) == (raw["event_id"], type_name, "secretary")

@@ -70,7 +70,7 @@ DIALECTS = {
     "blank lines before": "\n\n" + LONG,
     "rows of empty cells": LONG + ",,,,\n,,,,\n",
     "columns in another order": "\n".join(",".join(reversed(line.split(","))) for line in LONG.splitlines()),
-    "empty cells behind": LONG.replace("catan,ben,2", "catan,ben,2,,"),
+    "empty cells after a row": LONG.replace("catan,ben,2", "catan,ben,2,,"),
     "a decomposed accent": LONG.replace("é", "e\u0301"),
 }
 
@@ -169,7 +169,7 @@ G1_ROW = "g-1,2024-01-01T12:00:00Z,catan,{},{}\n"
 VALID = HEADER + G1_ROW.format("anna", 1) + G1_ROW.format("ben", 2)
 G2_ROW = "g-2,2024-01-01T12:00:00Z,catan,{},{}\n"
 G2_ROWS = G2_ROW.format("anna", 1) + G2_ROW.format("ben", 2)
-REFUSED = {
+BAD_TABLES = {
     "a time without offset and no zone": (VALID.replace("00Z", "00"), [(2, "naive-time")]),
     "a place that is a word": (VALID.replace(",2\n", ",second\n"), [(3, "not-an-integer")]),
     "a place that is a decimal": (VALID.replace(",2\n", ",2.0\n"), [(3, "not-an-integer")]),
@@ -187,7 +187,7 @@ REFUSED = {
     "an unknown column": (VALID.replace("place\n", "spot\n"), [(1, "unknown-column"), (2, "place-missing")]),
     "a column twice": (VALID.replace("game,player", "player,player"), [(1, "column-twice"), (1, "missing-column")]),
     "no player column": (VALID.replace("player,place", "place,score"), [(1, "missing-column")]),
-    "an unknown column behind blank lines": (
+    "an unknown column after blank lines": (
         "\n\n" + VALID.replace("place\n", "spot\n"),
         [(3, "unknown-column"), (4, "place-missing")],
     ),
@@ -208,7 +208,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("content", "rejections"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("content", "rejections"), BAD_TABLES.values(), ids=BAD_TABLES)
 def test_bad_csv_is_refused_by_line(
     content: str | bytes, rejections: list[tuple[int, str]], db: str, ratings: Callable[..., Any]
 ) -> None:
@@ -217,7 +217,7 @@ def test_bad_csv_is_refused_by_line(
 
 
 def test_message_about_a_long_line_has_its_number(db: str, ratings: Callable[..., Any]) -> None:
-    """The message about a line that is too long has the line's number, as the location has."""
+    """The message about a line that is too long names the line, as its location does."""
     stderr = ratings("import", "-", db=db, input=VALID + "x" * (1 << 20) + "\n").stderr
     assert "-:4: line-too-long: line 4 has more than 1,048,576 bytes" in stderr
 

@@ -1,4 +1,4 @@
-"""`chart` writes pictures of courses; a terminal that can shows small ones in tables, and nothing else does."""
+"""`chart` writes pictures of courses; tables on a wide terminal have small ones, and no other output has."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ EVIL = "<b>&amp; 'x' علي"
 
 
 def make_ledger(ratings: Ratings, url: str) -> None:
-    """Make a ledger of four games and a player who is on no ladder; one game is corrected behind a published list."""
+    """Make a ledger of four games, a published list, and then a correction of one of the games."""
     steps = [["init", "--for", "catan", "--by", "mira"]]
     for number, players in enumerate((["anna", "ben", "cleo"], ["ben", "anna"], ["cleo", "ben"], [EVIL, "anna"]), 1):
         at = f"2025-01-{number:02d}T12:00Z"
@@ -42,7 +42,7 @@ def draw_chart(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
 
 @pytest.mark.slow_cases
 def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
-    """Given a player, the picture has a dot for each game, where one was corrected, and what had been published."""
+    """The picture of a player has a dot for each game, marks the corrected game, and shows the published points."""
     text = draw_chart(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
     assert "Points of anna on elo-catan" in text
     assert text.count('class="dot"') == 3
@@ -52,23 +52,23 @@ def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
 
 
 def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) -> None:
-    """Several players are several lines, once each, and so are their ranks; by number of games, too."""
-    lines = {
+    """A picture has one line for each player, even if named twice: of points or ranks, by date or number of games."""
+    line_counts = {
         ("anna", "ben", "anna", LADDER): 2,
         ("anna", "ben", "cleo", LADDER, "--by", "games"): 3,
         ("anna", LADDER, "--rank"): 1,
         ("anna", "ben", LADDER, "--rank", "--by", "games"): 2,
     }
-    for number, (arguments, count) in enumerate(lines.items()):
+    for number, (arguments, count) in enumerate(line_counts.items()):
         text = draw_chart(ratings, db, tmp_path / f"{number}.svg", *arguments)
         legend = count if count > 1 else 0
         assert text.count('class="step"') == count + legend, arguments
         assert ("Ranks of" in text) == ("--rank" in arguments)
-        assert ("3 games" in text) == ("--by" in arguments)  # the axis reaches to the last game of who has most
+        assert ("3 games" in text) == ("--by" in arguments)  # the axis ends at the highest number of games
 
 
 def test_player_named_twice_is_one(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
-    """A player who is named twice is counted, and drawn as a single one is, once."""
+    """A player who is named twice is counted once, and drawn like a player who is named once."""
     once = draw_chart(ratings, one_db, tmp_path / "once.svg", "anna", LADDER)
     result = ratings("chart", "anna", "anna", LADDER, "-o", tmp_path / "twice.svg", db=one_db)
     assert result.stderr.startswith("Points of 1 player in ")
@@ -76,7 +76,7 @@ def test_player_named_twice_is_one(ratings: Ratings, one_db: str, tmp_path: Path
 
 
 def test_picture_at_coordinates(ratings: Ratings, db: str, tmp_path: Path) -> None:
-    """Given coordinates, the picture is what was known there, and says which."""
+    """Given coordinates, the picture shows what was known there, and states the coordinates."""
     text = draw_chart(ratings, db, tmp_path / "then.svg", "anna", LADDER, "--as-of", "2025-01-02", "--known-at", "5")
     assert text.count('class="dot"') == 2
     assert "Known at position 5, played up to 2025-01-02" in text
@@ -90,7 +90,7 @@ def test_hostile_names_are_text(ratings: Ratings, db: str, tmp_path: Path) -> No
     assert "<b>" not in text
 
 
-REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
+IMPOSSIBLE_CHARTS: dict[tuple[str, ...], tuple[int, str]] = {
     (LADDER,): (2, "name one to 6 players"),
     ("a", "b", "c", "d", "e", "f", "g", LADDER): (2, "name one to 6 players"),
     ("nobody", LADDER): (1, "nobody"),
@@ -101,18 +101,18 @@ REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
 }
 
 
-@pytest.mark.parametrize("arguments", REFUSED)
-def test_what_cannot_be_drawn(ratings: Ratings, one_db: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """What cannot be drawn is refused with the reason, and leaves no file."""
-    code, why = REFUSED[arguments]
+@pytest.mark.parametrize("arguments", IMPOSSIBLE_CHARTS)
+def test_impossible_chart_is_refused(ratings: Ratings, one_db: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """A chart that cannot be drawn is refused with the reason, and leaves no file."""
+    code, reason = IMPOSSIBLE_CHARTS[arguments]
     result = ratings("chart", *arguments, "-o", tmp_path / "x.svg", db=one_db)
     assert result.exit_code == code, result
-    assert why in result.stderr
+    assert reason in result.stderr
     assert list(tmp_path.glob("*.svg")) == []
 
 
 def test_files_are_never_replaced(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
-    """A file that exists, or a link that leads nowhere, stays as it is; a picture ends in .svg."""
+    """An existing file, or a link that leads nowhere, stays as it is; a picture's name must end in .svg."""
     picture, link = tmp_path / "there.svg", tmp_path / "link.svg"
     picture.write_text("mine")
     link.symlink_to(tmp_path / "elsewhere.svg")
@@ -131,8 +131,7 @@ def find_sparks(text: str) -> list[str]:
 
 @pytest.mark.slow
 def test_terminals_show_courses(one_db: str) -> None:
-    """On a terminal each row of the standings has the course of the last points, as many steps as games; a history
-    has one above its rows."""
+    """On a terminal, each row of the standings has a course with a step for each game; a history has one course."""
     _, screen = run_on_terminal("--db", one_db, "standings", LADDER, columns=100)
     assert "course" in screen
     assert sorted(map(len, find_sparks(screen))) == [1, 2, 3, 3]
@@ -142,7 +141,7 @@ def test_terminals_show_courses(one_db: str) -> None:
 
 @pytest.mark.slow
 def test_others_show_none(one_db: str, ratings: Ratings) -> None:
-    """A pipe, JSON, CSV, what was published, and a narrow terminal have no courses."""
+    """A pipe, JSON, CSV, a published list, and a narrow terminal have no courses."""
     for command in (["standings", LADDER], ["history", "anna", LADDER]):
         piped, _ = run_on_terminal("--db", one_db, *command, columns=100, piped=True)
         assert find_sparks(piped) == []

@@ -58,7 +58,7 @@ def test_plain_init_publishes_all_rulesets(ratings: Ratings, tmp_path: Path) -> 
 
 
 def test_game_counts_overall_and_by_size(db: str, ratings: Ratings) -> None:
-    """Each game is on the ladder of all games, and up to 8 players on the one for its size, too."""
+    """Each game is on the ladder of all games; one of up to 8 players is also on the ladder for its size."""
     append_lines(ratings, db, *(format_chess(f"g-{n}", *(f"p{i}" for i in range(n))) for n in range(2, 10)))
     games = {row["ladder"]: row["games"] for row in read_json(ratings, db, "ladders")["rows"]}
     assert games == {f"elo-chess/{band}": count for band, count in zip(BANDS, (8, 1, 2, 2, 2), strict=True)}

@@ -1,4 +1,4 @@
-"""An import warns of games that equal games which another source has recorded already."""
+"""An import warns of games that equal games already recorded from another source."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def club(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
 
 
 def write_games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
-    """Return a file of PGN."""
+    """Write games to a PGN file and return its path."""
     (path := tmp_path / "evening.pgn").write_text("".join(PGN.format(*row) for row in rows), encoding="utf-8")
     return path
 
@@ -32,7 +32,7 @@ def write_games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
 def test_equal_games_of_another_source_are_counted(
     club: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thresholds: dict[str, float]
 ) -> None:
-    """The same day, game, players and places: the count and the first are told, and nothing is refused."""
+    """Games with equal day, game, players and places are counted in a note that names the first; none is refused."""
     set_thresholds(monkeypatch, **thresholds)
     path = write_games(
         tmp_path,
@@ -63,7 +63,7 @@ def test_other_results_players_and_days_are_not_equal(club: str, ratings: Rating
 
 
 def test_rematches_in_the_same_sheet_are_no_news(club: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A sheet that grows by a second game of the same two with the same result is not warned of."""
+    """There is no warning if a sheet grows by a second game of the same two players with the same result."""
     sheet = tmp_path / "club.csv"
     sheet.write_text(f"{CLUB}2024-11-22,anna,ben,1-0\n", encoding="utf-8")
     result = ratings("import", sheet, db=club)

@@ -1,4 +1,4 @@
-"""What is asked wrongly ends with the promised exit code and one message, never with a traceback."""
+"""Wrong invocations end with the documented exit code and a message, never with a traceback."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-ALL = "club-catan-elo/all"
+LADDER = "club-catan-elo/all"
 GAME = (
     '{"type":"game.recorded","occurred_at":"2024-01-01T12:00:00Z","data":{"game_id":"g-1","game":"club-catan",'
     '"participants":[{"player":"anna","place":1},{"player":"ben","place":2}]}}'
@@ -25,7 +25,7 @@ def make_ledger(ratings: Callable[..., Any], url: str) -> None:
 
 @pytest.fixture
 def db(copy_ledger_file: Callable[..., str], tmp_path: Path) -> str:
-    """Return a ledger with one game, beside some files, as the working folder."""
+    """Return a ledger with one game, in a folder with some other files."""
     name = copy_ledger_file(make_ledger)
     (tmp_path / "good.jsonl").write_text(GAME)
     (tmp_path / "text.txt").write_text("this is not a database, but a text of some length\n" * 100)
@@ -34,8 +34,8 @@ def db(copy_ledger_file: Callable[..., str], tmp_path: Path) -> str:
     return name
 
 
-# arguments behind --db LEDGER, in a folder with good.jsonl, empty.jsonl, text.txt and folder/
-HOSTILE = {
+# arguments after --db LEDGER, in a folder with good.jsonl, empty.jsonl, text.txt and folder/
+INVOCATIONS = {
     "no command": ([], 2),
     "an unknown command": (["delete"], 2),
     "an unknown option": (["status", "--force"], 2),
@@ -74,21 +74,21 @@ HOSTILE = {
     "recording by a novel": (["record", "--game", "catan", "--game-id", "x", "--by", "x" * 70_000, "anna", "ben"], 2),
     "an unknown ladder": (["standings", "chess/all"], 2),
     "a ladder with a line break": (["standings", "a\nb"], 2),
-    "as of no time": (["standings", ALL, "--as-of", "soon"], 2),
-    "as of a local time": (["standings", ALL, "--as-of", "2024-01-01T12:00:00"], 0),
-    "as of year 0": (["standings", ALL, "--as-of", "0000-01-01"], 2),
-    "as of the first day": (["standings", ALL, "--as-of", "0001-01-01"], 0),
-    "as of the last day": (["standings", ALL, "--as-of", "9999-12-31"], 0),
-    "known at no time": (["standings", ALL, "--known-at", "soon"], 2),
-    "known before everything": (["standings", ALL, "--known-at", "0"], 2),
-    "known in the future": (["standings", ALL, "--known-at", "99"], 2),
-    "known at a negative position": (["standings", ALL, "--known-at", "-1"], 2),
-    "known at 5,000 digits": (["standings", ALL, "--known-at", "9" * 5_000], 2),
-    "known at other digits": (["standings", ALL, "--known-at", "１"], 2),
-    "an unknown version": (["standings", ALL, "--rules", "club-catan-elo@99"], 2),
-    "rules of another ladder": (["standings", ALL, "--rules", "chess@1"], 2),
-    "an unknown game": (["explain", "g-99", ALL], 1),
-    "an unknown player": (["history", "nobody", ALL], 1),
+    "as of no time": (["standings", LADDER, "--as-of", "soon"], 2),
+    "as of a local time": (["standings", LADDER, "--as-of", "2024-01-01T12:00:00"], 0),
+    "as of year 0": (["standings", LADDER, "--as-of", "0000-01-01"], 2),
+    "as of the first day": (["standings", LADDER, "--as-of", "0001-01-01"], 0),
+    "as of the last day": (["standings", LADDER, "--as-of", "9999-12-31"], 0),
+    "known at no time": (["standings", LADDER, "--known-at", "soon"], 2),
+    "known before everything": (["standings", LADDER, "--known-at", "0"], 2),
+    "known in the future": (["standings", LADDER, "--known-at", "99"], 2),
+    "known at a negative position": (["standings", LADDER, "--known-at", "-1"], 2),
+    "known at 5,000 digits": (["standings", LADDER, "--known-at", "9" * 5_000], 2),
+    "known at other digits": (["standings", LADDER, "--known-at", "１"], 2),
+    "an unknown version": (["standings", LADDER, "--rules", "club-catan-elo@99"], 2),
+    "rules of another ladder": (["standings", LADDER, "--rules", "chess@1"], 2),
+    "an unknown game": (["explain", "g-99", LADDER], 1),
+    "an unknown player": (["history", "nobody", LADDER], 1),
     "a negative limit": (["games", "--limit", "-1"], 2),
     "rules of no file": (["rules", "publish"], 2),
     "rules of a folder": (["rules", "publish", "folder"], 2),
@@ -113,7 +113,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "exit_code"), HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(("arguments", "exit_code"), INVOCATIONS.values(), ids=INVOCATIONS)
 def test_wrong_usage_ends_with_exit_code(
     arguments: list[str],
     exit_code: int,
@@ -122,7 +122,7 @@ def test_wrong_usage_ends_with_exit_code(
     ratings: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A wrong invocation ends with its exit code and no traceback, and changes nothing."""
+    """A wrong or odd invocation ends with its exit code and no traceback, and changes nothing."""
     monkeypatch.chdir(tmp_path)
     before = ratings("export", "events", db=db).stdout
     result = ratings(*arguments, db=db)
@@ -139,7 +139,7 @@ NOT_UTF8 = {
     "a player": ["record", "--game", "catan", "--game-id", "x", b"\xff", "ben"],
     "a recorder": ["record", "--game", "catan", "--game-id", "x", "--by", b"\xff", "anna", "ben"],
     "a ladder": ["standings", b"\xff/all"],
-    "a game": ["explain", b"\xff", ALL],
+    "a game": ["explain", b"\xff", LADDER],
     "a ruleset": ["rules", "show", b"\xff"],
     "an option": [b"--\xff"],
 }
@@ -156,7 +156,7 @@ def test_non_utf8_argument_is_usage_error(arguments: list[str | bytes], db: str)
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[ratings.readers]\nno equals sign\n"])
 def test_damaged_packages_are_named(content: bytes, tmp_path: Path) -> None:
-    """What an installed package registers in a file that cannot be read is told with that file, not as a bug."""
+    """If the file in which an installed package registers its parts cannot be read, the error names that file."""
     file = tmp_path / "broken-1.0.dist-info" / "entry_points.txt"
     file.parent.mkdir()
     (file.parent / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")

@@ -25,19 +25,19 @@ def parse_lines(text: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_each_ladder_gets_one_line(db: str, ratings: Ratings) -> None:
     """Exported standings have one line per ladder, the same as its `standings` as JSON."""
-    listed = json.loads(ratings("ladders", "--format", "json", db=db).stdout)["rows"]
+    ladder_rows = json.loads(ratings("ladders", "--format", "json", db=db).stdout)["rows"]
     result = ratings("export", "standings", db=db)
     standings = parse_lines(result.stdout)
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert [line["ladder"] for line in standings] == [row["ladder"] for row in listed]
+    assert [line["ladder"] for line in standings] == [row["ladder"] for row in ladder_rows]
     for line in standings:
-        alone = ratings("standings", line["ladder"], "--format", "json", db=db).stdout
-        assert list(json.loads(alone).items()) == list(line.items())
+        output = ratings("standings", line["ladder"], "--format", "json", db=db).stdout
+        assert list(json.loads(output).items()) == list(line.items())
 
 
 def test_named_ladders_come_in_order_once(db: str, ratings: Ratings) -> None:
-    """Named ladders are exported in the order given, each once, also those without games."""
+    """Named ladders are exported in the order given, each once, including those without games."""
     empty = "catan-elo/elasund"
     result = ratings("export", "standings", MARCH, empty, ELO, MARCH, "--as-of", "2010-03-05", db=db)
 
@@ -50,15 +50,15 @@ def test_csv_has_one_table_for_all(db: str, ratings: Ratings) -> None:
     """Exported as CSV, all ladders share one table with the same columns."""
     text = ratings("export", "standings", "--format", "csv", db=db).stdout
     rows = list(csv.DictReader(io.StringIO(text)))
-    head = parse_lines(ratings("export", "standings", db=db).stdout)
+    standings = parse_lines(ratings("export", "standings", db=db).stdout)
 
     assert text.splitlines()[0] == (
         "ladder,rank,player,points,games,qualified,points_exact,gold,places,ruleset,as_of,known_at,rules,state,provisional"
     )
     assert [(row["ladder"], row["player"], row["points_exact"]) for row in rows] == [
-        (line["ladder"], row["player"], row["points"]) for line in head for row in line["rows"]
+        (line["ladder"], row["player"], row["points"]) for line in standings for row in line["rows"]
     ]
-    known_at = head[0]["known_at"]
+    known_at = standings[0]["known_at"]
     assert f"{MARCH},1,anna,3.857143,7,True,27/7,2,,catan-monthly@2008-03,,{known_at},,," in text.splitlines()
     assert (
         f"{KNIGHTS_YEAR},,ben,451,7,False,451,,1 150 150 150,catan-annual@2008-03,,{known_at},,," in text.splitlines()
@@ -121,7 +121,7 @@ def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypa
 
 
 def test_csv_has_what_a_rule_with_state_keeps(tmp_path: Path, ratings: Ratings) -> None:
-    """A rating with its deviation stands in the table as `seed` takes it, with whether it is provisional."""
+    """The table has each rating with its deviation, in the form that `seed` takes, and whether it is provisional."""
     db = f"sqlite:///{tmp_path}/state.db"
     ratings("init", "--for", "go", "--system", "glicko", db=db)
     ratings("record", "--game", "go", "--game-id", "g-1", "anna", "ben", "--at", "2024-01-01T12:00Z", db=db)

@@ -148,7 +148,7 @@ def test_stop_between_groups_loses_no_line() -> None:
 
 @pytest.mark.slow
 def test_chunk_size_does_not_change_lines() -> None:
-    """Input cut into chunks of any size gives the same lines, also for overlong ones."""
+    """Input cut into chunks of any size gives the same lines, even if some are too long."""
     text = b"\xef\xbb\xbfone\r\n\n  \ntwo\n" + b"x" * (1 << 20) + b"\n" + b"y" * ((1 << 20) + 1) + b"\nlast\n"
     for size in (61, 4_096, len(text)):
         splitter = _LineSplitter()
