@@ -180,7 +180,7 @@ def open_simple_table(name: str, known: Sequence[str]) -> Iterator[SimpleTable]:
                 problem = f"{quote(column)} is not one of {', '.join(known)}"
                 raise Refused("unknown-column", f"{problem}{did_you_mean(column, known)}", table.line)
         if duplicates := [column for column in table.header if table.header.count(column) > 1]:
-            message = f"the column {duplicates[0]} occurs more than once; keep only one of them"
+            message = f"the column {quote(duplicates[0])} occurs more than once; keep only one of them"
             raise Refused("unknown-column", message, table.line)
         yield table
     except Refused as problem:

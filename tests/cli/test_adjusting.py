@@ -207,7 +207,7 @@ def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, step: str) 
         ("player,points\nanna,5\nanna,5\n", "player-twice: lines 2 and 3 of {} are equal; leave one out"),
         (
             "player,to,to\nanna,5,6\n",
-            "unknown-column: line 1 of {}: the column to occurs more than once; keep only one of them",
+            "unknown-column: line 1 of {}: the column 'to' occurs more than once; keep only one of them",
         ),
     ],
 )
