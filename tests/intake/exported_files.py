@@ -1,13 +1,13 @@
-"""Files as other programs export or copy them, each with the expected result; the players are invented."""
+"""Files that other programs export, and copies from pages and chats, with their results; the players are invented."""
 
 import json
 
 from cases import Case, csv
-from program_files import DATED, HEADS, format_trf_player, pgn, trf
+from program_files import HEADER_LINES, ROUND_DATES, format_trf_player, pgn, trf
 
 CHESS = ("--set", "game=chess")
 EVENING = ["2024-11-22-1 2024-11-22T11:00 Jürgen =3 Anna =1", "2024-11-29-1 2024-11-29T11:00 Anna =3 Jürgen =2"]
-WON = ["2024-11-22-1 2024-11-22T11:00 Anna 1 Ben 2", "2024-11-29-1 2024-11-29T11:00 Ben 1 Anna 2"]
+WINS = ["2024-11-22-1 2024-11-22T11:00 Anna 1 Ben 2", "2024-11-29-1 2024-11-29T11:00 Ben 1 Anna 2"]
 NO_COLUMNS = (
     "no row has more than one filled cell (a text file needs commas, semicolons, tabs or | between cells); write a row "
     "for each game under a header"
@@ -59,14 +59,14 @@ SPREADSHEETS = {
     ),
     "Airtable: CSV with times of day": csv(
         "\ufeffDate,Winner,Loser\n11/22/2024 8:05pm,Anna,Ben\n11/29/2024 8:05pm,Ben,Anna\n",
-        games=[game.replace("T11:00", "T19:05") for game in WON],
+        games=[game.replace("T11:00", "T19:05") for game in WINS],
     ),
     "pandas: CSV with a column without a name": csv(
-        ",Date,Winner,Loser\n0,2024-11-22,Anna,Ben\n1,2024-11-29,Ben,Anna\n", games=WON,
+        ",Date,Winner,Loser\n0,2024-11-22,Anna,Ben\n1,2024-11-29,Ben,Anna\n", games=WINS,
         notes=["left out: column A without a name; it counts the rows"],
     ),
     "R: CSV with quoted rows": csv(
-        '"","Date","Winner","Loser"\n"1",2024-11-22,"Anna","Ben"\n"2",2024-11-29,"Ben","Anna"\n', games=WON,
+        '"","Date","Winner","Loser"\n"1",2024-11-22,"Anna","Ben"\n"2",2024-11-29,"Ben","Anna"\n', games=WINS,
         notes=["left out: column A without a name; it counts the rows"],
     ),
     "a column without a name that may have places": csv(
@@ -74,12 +74,12 @@ SPREADSHEETS = {
         refused=[("1 unknown-column", "column A has no name, but contains '1' (line 2); give the column a name"),
                  ("2 place-missing", "'Anna' has no place")],
     ),
-    "a Macintosh of old: CSV whose lines end otherwise": csv(
-        "Datum;Sieger;Verlierer\r22.11.2024;Anna;Ben\r29.11.2024;Ben;Anna\r", games=WON
+    "an old Macintosh: CSV with carriage returns": csv(
+        "Datum;Sieger;Verlierer\r22.11.2024;Anna;Ben\r29.11.2024;Ben;Anna\r", games=WINS
     ),
 }  # fmt: skip
 GAME = ["2024-11-22-1 2024-11-22T11:00 Anna =3 Ben =1"]
-# headers of a row per game as leagues and clubs call them, and a game below each
+# the headers of tables with a row per game, as leagues and clubs write them, each with a game
 HEADERS = {
     "Datum;Spieler A;Spieler B;Sätze A;Sätze B": "22.11.2024;Anna;Ben;3;1",
     "Datum;Heim;Gast;Tore Heim;Tore Gast": "22.11.2024;Anna;Ben;3;1",
@@ -109,7 +109,7 @@ FORMS = {
     "Google Forms in German: CSV of its spreadsheet": csv(
         "Zeitstempel,E-Mail-Adresse,Spieler 1,Spieler 2,Gewinner,Kommentare\n"
         '22.11.2024 12:00:00,a@example.org,Anna,Ben,Anna,\n29.11.2024 12:00:00,b@example.org,Ben,Anna,Ben,"Kurz, gut"',
-        games=WON,
+        games=WINS,
         notes=["left out: column E-Mail-Adresse", "left out: column Kommentare"],
     ),
     "Google Forms in English: CSV": csv(
@@ -141,7 +141,7 @@ COPIES = {
     "a table in Markdown": csv(
         "| Date | Winner | Loser |\n|------|:------:|------:|\n| 2024-11-22 | Anna | Ben |\n"
         "| 2024-11-29 | Ben | Anna |\n",
-        games=WON,
+        games=WINS,
         name="README.md",
     ),
     "messages copied from WhatsApp": csv(
@@ -165,7 +165,7 @@ PAIRINGS = (
     "Bo.;No.;White;Rtg;Pts.;Result;Pts.;Black;Rtg;No.\n1;1;Adler, Anna;2400;0;1 - 0;0;Berg, Ben;2300;2\n"
     "2;3;Dorn, Cleo;2200;0;½ - ½;0;Eder, Dora;2100;4\n"
 )
-CROSS = [("1 missing-column", "it is a cross table, which has neither the dates nor the order of its games")]
+CROSS_TABLE = [("1 missing-column", "it is a cross table, which has neither the dates nor the order of its games")]
 SWISS = (
     "012 Vereinspokal 2024\r\n022 Berlin\r\n032 GER\r\n042 2024/11/22\r\n052 2024/11/29\r\n062 3 (3)\r\n"
     "072 0\r\n082 0\r\n092 Individual: Swiss-System\r\n102 Adler, Anna (1234567)\r\n112  \r\n"
@@ -182,7 +182,7 @@ CHESS_FILES = {
             ("1 missing-column", "there is no column 'occurred_at'"),
         ],
     ),
-    "chess-results: pairings, as said": csv(
+    "chess-results: pairings, with options": csv(
         PAIRINGS,
         options=(
             *CHESS,
@@ -199,14 +199,14 @@ CHESS_FILES = {
         "Rk.;;Name;Rtg;FED;1;2;3;Pts.\n1;GM;Adler, Anna;2400;GER;*;1;½;1,5\n2;;Berg, Ben;2300;GER;0;*;1;1\n"
         "3;;Dorn, Cleo;2200;GER;½;0;*;0,5\n",
         options=CHESS,
-        refused=CROSS,
+        refused=CROSS_TABLE,
     ),
     "a cross table by name": csv(
-        "Name;Anna;Ben;Cleo\nAnna;;3:1;3:0\nBen;1:3;;3:2\nCleo;0:3;2:3;\n", options=CHESS, refused=CROSS
+        "Name;Anna;Ben;Cleo\nAnna;;3:1;3:0\nBen;1:3;;3:2\nCleo;0:3;2:3;\n", options=CHESS, refused=CROSS_TABLE
     ),
     "Swiss-Manager: TRF with the lines of its header": trf(
         SWISS,
-        DATED,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", "   2 w 1", "   3 b ="),
         format_trf_player(2, "Berg, Jürgen", "   1 b 0", "0000 - U"),
         format_trf_player(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
@@ -218,8 +218,8 @@ CHESS_FILES = {
         notes=["2 games without an opponent (byes), left out"],
     ),
     "TRF of a tournament that has only begun": trf(
-        HEADS,
-        DATED,
+        HEADER_LINES,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", "   2 w 1", "   2 b  "),
         format_trf_player(2, "Berg, Ben", "   1 b 0", "   1 w  "),
         games=["club-open-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2"],

@@ -149,7 +149,7 @@ PGN = {
     "PGN in UTF-16": pgn(
         format_tags() + "\n1-0\n", "utf-16", refused=[("1 bad-utf8", "the file is UTF-16; save it as")]
     ),
-    "PGN with what is not known": pgn(
+    "PGN with missing and invalid tags": pgn(
         f"{format_tags(date='????.??.??')}\n1-0\n\n{format_tags(date='2024.??.??')}\n1-0\n\n{format_tags(black='?')}\n1-0\n\n"
         f"{format_tags(result='2-0')}\n1-0\n\n{format_tags().replace('Result', 'Outcome')}\n1-0\n\n"
         f"{format_tags(white='a').replace(chr(34) + ']', ']', 1)}\n1-0\n",
@@ -171,7 +171,7 @@ PGN = {
         format_tags(Variant="Chess960") + "\n1-0\n",
         refused=[("1 bad-value", "Variant: 'Chess960' is not standard chess and must be recorded as another game")],
     ),
-    "PGN of a variant with a name": pgn(
+    "PGN of a variant, with the name of a game": pgn(
         format_tags(Variant="Chess960") + "\n1-0\n",
         options=("--set", "game=chess960"),
         games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"],
@@ -196,10 +196,10 @@ PGN = {
         f"{format_tags(date='2024.11.23')}\n1. e4 {{ why not\n1-0\n\n{format_tags()}\n1-0\n",
         refused=[("19 bad-value", "the comment that begins here with { has no }")],
     ),
-    "PGN whose names are typed": pgn(
+    "PGN with a name that may be mistyped": pgn(
         f"{format_tags('Johanna')}\n1-0\n\n{format_tags('Johana')}\n1-0\n", refused=[("11 close-name", "Johanna")]
     ),
-    "PGN by its content": Case(
+    "PGN that only its content shows": Case(
         format_tags().encode() + b"\n1-0\n",
         name="games.txt",
         options=(),
@@ -255,7 +255,7 @@ LICHESS = {
         format_lichess_line("benchess", "AnnaBlitz", variant="atomic"),
         refused=[("1 bad-value", "variant: 'atomic' is not standard chess and must be recorded as another game")],
     ),
-    "games of Lichess that cannot be": ndjson(
+    "games of Lichess with invalid members": ndjson(
         format_lichess_line("benchess", "AnnaBlitz"), format_lichess_line("benchess", "AnnaBlitz", id="x/y"),
         format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", winner="green"),
         format_lichess_line("benchess", "AnnaBlitz", id="aBcDeFg8", players={}),
@@ -280,8 +280,8 @@ def format_trf_player(start: int, name: str, *rounds: str) -> str:
     )
 
 
-HEADS = "012 Club Open\r\n042 2024/11/22\r\n052 2024/11/29\r\n"
-DATED = f"{'132':91}24/11/22  24/11/29\r\n"
+HEADER_LINES = "012 Club Open\r\n042 2024/11/22\r\n052 2024/11/29\r\n"
+ROUND_DATES = f"{'132':91}24/11/22  24/11/29\r\n"
 
 
 def trf(*lines: str, encoding: str = "utf-8", **case_members: object) -> Case:
@@ -291,8 +291,8 @@ def trf(*lines: str, encoding: str = "utf-8", **case_members: object) -> Case:
 
 TRF = {
     "TRF16": trf(
-        HEADS,
-        DATED,
+        HEADER_LINES,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", "   2 w 1", "   3 b ="),
         format_trf_player(2, "Berg, Ben", "   1 b 0", "0000 - U"),
         format_trf_player(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
@@ -304,8 +304,8 @@ TRF = {
     ),
     "TRF26": trf(
         "### made by hand\r\n",
-        HEADS,
-        DATED,
+        HEADER_LINES,
+        ROUND_DATES,
         "142 2\r\n152 W\r\n162 W 1.0 D 0.5\r\n",
         format_trf_player(1, "Adler, Anna", "   2 w +", "   3 b W"),
         format_trf_player(2, "Berg, Jürgen", "   1 b -", "   4 w -"),
@@ -320,16 +320,16 @@ TRF = {
         ],
         notes=["1 game of less than a move (W, D, L), recorded but not rated", "2 forfeits, recorded but not rated"],
     ),
-    "TRF of players who contradict each other": trf(
-        HEADS,
-        DATED,
+    "TRF with results that contradict each other": trf(
+        HEADER_LINES,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", "   2 w 1"),
         format_trf_player(2, "Berg, Ben", "   1 b 1"),
         refused=[("5 bad-value", "round 1: the results contradict each other: line 5 has '2 w 1', line 6 '1 b 1'")],
     ),
-    "TRF of an opponent who is not there": trf(
-        HEADS,
-        DATED,
+    "TRF with an opponent who is missing": trf(
+        HEADER_LINES,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", "   7 w 1"),
         format_trf_player(2, "Berg, Ben", "   1 b 0"),
         refused=[
@@ -338,21 +338,21 @@ TRF = {
         ],
     ),
     "TRF without dates of rounds": trf(
-        HEADS,
+        HEADER_LINES,
         format_trf_player(1, "Adler, Anna", "   2 w 1"),
         format_trf_player(2, "Berg, Ben", "   1 b 0"),
         refused=[("4 bad-time", "no line that begins with 132 has the date of round 1; add the date")],
     ),
-    "TRF with two of a name": trf(
-        HEADS,
-        DATED,
+    "TRF with two players of the same name": trf(
+        HEADER_LINES,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", "   2 w 1"),
         format_trf_player(2, "Adler, Anna", "   1 b 0"),
         refused=[("6 player-twice", "'Adler, Anna' is also the player of line 5; give the players different names")],
     ),
-    "TRF out of its columns": trf(
-        HEADS,
-        DATED,
+    "TRF with a result in the wrong columns": trf(
+        HEADER_LINES,
+        ROUND_DATES,
         format_trf_player(1, "Adler, Anna", " 2 w 1 "),
         refused=[("5 bad-value", "round 1: ' 2 w 1    ' in columns 92-99 is not a result; write one like '  12 w 1'")],
     ),
@@ -360,13 +360,14 @@ TRF = {
 
 
 def build_play(uuid: str, *scores: str, game: int = 1, **members: object) -> dict[str, object]:
-    """Return a play of BG Stats; each score is PLAYER SCORE, with a ! for a winner, and a team."""
-    seats = []
+    """Return a play of BG Stats; each score is `PLAYER SCORE [TEAM]`, with - for no score and ! for a winner."""
+    player_scores = []
     for number, text in enumerate(scores):
-        who, score, *team = text.split()
-        seats.append({"score": score.strip("!").strip("-"), "winner": "!" in score, "newPlayer": False,
-                      "startPlayer": False, "playerRefId": int(who), "rank": 0, "seatOrder": number,
-                      **({"team": team[0]} if team else {})})  # fmt: skip
+        player, score, *team = text.split()
+        score_text = score.removesuffix("!")
+        player_scores.append({"score": "" if score_text == "-" else score_text, "winner": score.endswith("!"),
+                              "newPlayer": False, "startPlayer": False, "playerRefId": int(player), "rank": 0,
+                              "seatOrder": number, **({"team": team[0]} if team else {})})  # fmt: skip
     return {
         "uuid": uuid,
         "modificationDate": "2024-11-23 08:00:00",
@@ -376,7 +377,7 @@ def build_play(uuid: str, *scores: str, game: int = 1, **members: object) -> dic
         "rounds": 0,
         "usesTeams": False,
         "gameRefId": game,
-        "playerScores": seats,
+        "playerScores": player_scores,
         **members,
     }
 
@@ -432,7 +433,7 @@ BG_STATS = {
         ],
         options=("--allow-uncounted",),
     ),
-    "BG Stats with scores that are none": build_bg_stats_case(
+    "BG Stats with an invalid score, player and game": build_bg_stats_case(
         build_play("a1", "1 ten!", "2 8"),
         build_play("a2", "9 1!", "2 0"),
         build_play("a3", "1 1!", "2 0", game=9),

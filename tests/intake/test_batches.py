@@ -67,7 +67,10 @@ def test_import_records_a_batch_per_file(ledger_url: str, tmp_path: Path, rating
 
 
 def test_nothing_new_records_no_batch(ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
-    """An import that appends no event, is a dry run, or is refused records no batch."""
+    """An import that appends no event, is a dry run, or is refused records no batch.
+
+    With `--keep-going`, the accepted events of a file are a batch.
+    """
     (tmp_path / "one.csv").write_text(build_table("g1"))
     assert import_files(ratings, ledger_url, tmp_path / "one.csv", "--dry-run")["head"] == 0
     assert import_files(ratings, ledger_url, tmp_path / "one.csv")["head"] == 2
@@ -105,7 +108,7 @@ def test_any_file_name_can_be_a_batch(
 
 
 def append_concurrently(ledger: Ledger, event_id: str) -> None:
-    """Append a game with this event id, as another process."""
+    """Append a game with this event id, as another process would."""
     append(ledger, [build_numbered_game("other")._replace(event_id=event_id)], by="ben", clock=clock.now)
 
 
@@ -114,7 +117,7 @@ def read_file_items(*names: str) -> list[Any]:
     return [item for name in names for item in read_items(name, TableOptions())]
 
 
-def test_a_batch_in_chunks_is_one(ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_in_chunks_is_one_batch(ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Consecutive chunks are one range, and an event that another process appends in between is in no range."""
     set_thresholds(monkeypatch, imported_chunk=2)
     (tmp_path / "a.csv").write_text(build_table("g1", "g2", "g3", "g4", "g5"))
@@ -191,7 +194,7 @@ def test_an_export_keeps_its_batches(
 
 
 def test_only_an_import_records_a_batch(ledger_url: str, ratings: Ratings) -> None:
-    """An event of the type `import.recorded` is refused as input, at any position."""
+    """An event of the type `import.recorded` is refused as input, whether or not its range holds its own position."""
     ratings("record", "--game", "catan", "--game-id", "g1", "anna", "ben", db=ledger_url)
     data = {"name": "a", "ranges": [[1, 1]], "source": "a", "sha256": "0" * 64}
     event = json.dumps({"type": "import.recorded", "occurred_at": "2024-01-01T00:00:00Z", "data": data, "position": 2})
@@ -204,7 +207,7 @@ def test_only_an_import_records_a_batch(ledger_url: str, ratings: Ratings) -> No
 def test_malformed_ranges_are_refused(ranges: list[list[int]]) -> None:
     """Ranges that are empty, out of order, overlapping or malformed are refused."""
     data = {"name": "a", "ranges": ranges, "source": "a", "sha256": "0" * 64}
-    with pytest.raises(Refused):
+    with pytest.raises(Refused, match="ranges"):
         read_event({"type": "import.recorded", "occurred_at": "2024-01-01T00:00:00Z", "data": data})
 
 

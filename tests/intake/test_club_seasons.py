@@ -25,7 +25,7 @@ def make_club_ledger(ratings: Ratings, url: str) -> None:
 pytestmark = pytest.mark.ledger(make=make_club_ledger)
 
 
-def write_events(season: str) -> str:
+def format_events(season: str) -> str:
     """Return the season as events in JSON Lines, which no reader of tables reads."""
     lines, days = [], list[str]()
     for game in SEASONS[season]:
@@ -81,7 +81,7 @@ def test_season_is_the_same_in_every_sheet(
     sheet = SHEETS[name]
     if sheet.season not in expected_results:
         file = tmp_path / "season.jsonl"
-        file.write_text(write_events(sheet.season), encoding="utf-8")
+        file.write_text(format_events(sheet.season), encoding="utf-8")
         url = copy_ledger_file(make_club_ledger, name="events.db")
         assert ratings("import", file, db=url).exit_code == 0
         expected_results[sheet.season] = read_results(url)
@@ -94,12 +94,15 @@ def test_season_is_the_same_in_every_sheet(
     assert read_results(url) == expected_results[sheet.season]
 
 
-def test_sets_of_a_season_are_kept(copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path) -> None:
+def test_sets_are_the_same_in_every_sheet(
+    copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+) -> None:
     """Each sheet with sets gives the same sets, regardless of the order of the players in its rows."""
     printed_games = set()
     names = (
         "a German club with sets in parentheses",
         "a German club with a column for each set",
+        "a score sheet with sets and their result",
         "winners and losers with all sets",
     )
     for number, name in enumerate(names):
@@ -112,7 +115,7 @@ def test_sets_of_a_season_are_kept(copy_ledger_file: Callable[..., str], ratings
     assert "1 Anna (3), 2 Łukasz (1), sets 11:7 9:11 11:5 12:10" in printed_games.pop()
 
 
-def test_every_season_has_games_of_its_kind() -> None:
+def test_seasons_have_games_of_every_sort() -> None:
     """The seasons have draws, games that the second player won, and games of two to four players."""
     duels = [game for season in SEASONS.values() for game in season if isinstance(game, Duel)]
     assert {None} < {game.winner for game in duels}

@@ -1,5 +1,6 @@
 """Forfeits: readers note them, and one function decides whether they are rated."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ def test_forfeit_with_a_winner_is_rated_on_request(forfeit: str, forfeits: str |
 
 
 def test_dashes_alone_are_no_forfeit() -> None:
-    """Dashes alone, which stand for empty cells, are refused; a game without players has a colon or a slash."""
+    """Dashes alone, which stand for empty cells, are refused; a forfeit of both sides has a colon or a slash."""
     for text in ("---", "- - -", "--"):
         with pytest.raises(Refused):
             parse_result(text)
@@ -37,7 +38,10 @@ def test_dashes_alone_are_no_forfeit() -> None:
 @pytest.mark.parametrize("event", [b"{}", {}, {"data": 3}, {"data": {"extra": {"note": "x"}}}, {"data": {"extra": 1}}])
 def test_other_games_are_left_alone(event: Any) -> None:
     """An event without a note of a forfeit is left unchanged, even if it is malformed."""
-    assert not mark_forfeit(event, "rated")
+    event_before = deepcopy(event)
+    for forfeits in (None, "unrated", "rated"):
+        assert not mark_forfeit(event, forfeits)
+        assert event == event_before
 
 
 def test_note_about_forfeits_counts_them() -> None:

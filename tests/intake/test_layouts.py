@@ -33,17 +33,22 @@ def describe_game(event: dict[str, object] | Refused) -> str:
 
 @pytest.mark.parametrize(("layout", "example"), EXAMPLES)
 def test_layout_reads_its_examples(layout: str, example: Example) -> None:
-    """An example is recognised as its layout without options, and gives the games of the example."""
+    """An example is recognised as its layout without a `layout` option, and gives its games, or its refusals."""
     options = TableOptions("UTC", fixed={"game": "catan"})
     entries = list(read_csv_table(io.BytesIO(example.table.encode()), options, LINE_BYTES_MAX))
     assert [entry.layout for entry in entries if isinstance(entry, TableRead)] == [layout]
     games = [describe_game(entry[1]) for entry in entries if isinstance(entry, tuple) and len(entry) == 4]
     assert len(games) == len(example.games)
-    assert [game for game, expected in zip(games, example.games, strict=True) if not game.startswith(expected)] == []
+    for game, expected in zip(games, example.games, strict=True):
+        # a refusal in an example has only the beginning of its message
+        assert game.startswith(expected) if ": " in expected else game == expected
 
 
 def read_table(rows: list[list[str]], delimiter: str, options: TableOptions) -> list[Any]:
-    """Return all entries of a table, with refusals as code, message and names."""
+    """Return copies of all entries of a table, with refusals as code, message and names.
+
+    Each event is changed after it has been copied, as a consumer may do.
+    """
     text = "\n".join(map(delimiter.join, rows)).encode()
     entries: list[Any] = []
     for entry in read_csv_table(io.BytesIO(text), options, LINE_BYTES_MAX):
@@ -87,8 +92,8 @@ def test_similar_rows_give_the_same_games(monkeypatch: pytest.MonkeyPatch) -> No
         delimiter = max(",;\t", key=example.table.count)
         header, *example_rows = [line.split(delimiter) for line in example.table.splitlines()]
         rows = [[*chance.choice(example_rows)] for _ in range(chance.randrange(1, 12))]
-        swapped = {"anna": "ben", "ben": chance.choice(["anna", "Cleo & Dora", "ben / anna", ""])}
-        rows = [[swapped.get(cell, cell) if chance.random() < 0.3 else cell for cell in row] for row in rows]
+        replacements = {"anna": "ben", "ben": chance.choice(["anna", "Cleo & Dora", "ben / anna", ""])}
+        rows = [[replacements.get(cell, cell) if chance.random() < 0.3 else cell for cell in row] for row in rows]
         if chance.random() < 0.5:
             chance.choice([*TABLE_DAMAGES.values()])(chance, rows)
         partners = chance.choice([(), (), ("&",), ("/",)])

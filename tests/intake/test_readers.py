@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledgers import read_head
 
 from ratings_ledger.ledger.intake import readers
 
@@ -57,7 +58,7 @@ def book(tmp_path: Path) -> Path:
 def test_documented_reader_works(
     ledger_url: str, book: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The documented reader records the games of its file, names unreadable lines, and its names are checked."""
+    """The documented reader records the games of its file, bad lines are refused, and players' names are checked."""
     register(monkeypatch, DocumentedReader)
     assert ratings("import", book, db=ledger_url).exit_code == 0
     answer = json.loads(ratings("games", "--format", "json", db=ledger_url).stdout)
@@ -83,8 +84,9 @@ def test_faulty_reader_is_named(
 ) -> None:
     """A reader that fails or cannot be loaded is named, nothing is recorded, and there is no traceback."""
     register(monkeypatch, kind)
+    head_before = read_head(ledger_url)
     result = ratings("import", book, db=ledger_url)
-    assert result.exit_code == 1
+    assert (result.exit_code, read_head(ledger_url)) == (1, head_before)
     assert "bad-reader: the reader scorebook" in result.stderr
     assert message in result.stderr
     assert "Traceback" not in result.stderr
@@ -101,27 +103,27 @@ def fail(*arguments: Any) -> Any:
     raise ZeroDivisionError
 
 
-GAME = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "data": {"player": "anna"}}
+REGISTRATION = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "data": {"player": "anna"}}
 
 
 @pytest.mark.parametrize(
     ("member", "value", "message"),
     [
         ("read", exit_process, "the reader scorebook failed: SystemExit: 0"),
-        ("read", lambda opened, options: iter([(1, GAME)]), "yielded (1, {"),
+        ("read", lambda opened, options: iter([(1, REGISTRATION)]), "yielded (1, {"),
         (
             "read",
-            lambda opened, options: iter([(-3, GAME, None, None)]),
+            lambda opened, options: iter([(-3, REGISTRATION, None, None)]),
             "yielded the line -3; it must be",
         ),
         (
             "read",
-            lambda opened, options: iter([(0, GAME, None, None)]),
+            lambda opened, options: iter([(0, REGISTRATION, None, None)]),
             "yielded the line 0; it must be",
         ),
         (
             "read",
-            lambda opened, options: iter([("3", GAME, None, None)]),
+            lambda opened, options: iter([("3", REGISTRATION, None, None)]),
             "yielded the line '3'; it must be",
         ),
         (
@@ -131,12 +133,12 @@ GAME = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "dat
         ),
         (
             "read",
-            lambda opened, options: iter([(1, GAME, None, 7)]),
+            lambda opened, options: iter([(1, REGISTRATION, None, 7)]),
             "yielded the game id 7 in line 1; it must be",
         ),
         (
             "read",
-            lambda opened, options: iter([(1, GAME, {1}, None)]),
+            lambda opened, options: iter([(1, REGISTRATION, {1}, None)]),
             "yielded the source {1} in line 1; it must be None, a string",
         ),
         ("read", None, "the reader scorebook (scorebook_reader:READER): `read` is None but must be a function"),
