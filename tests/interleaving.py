@@ -10,6 +10,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.commands import report
 from ratings_ledger.ledger.intake import intake
 
+# the owner and the name of the function that a step calls
 STEPS: dict[str, tuple[Any, str]] = {
     "proposed": (WriteContext, "propose"),
     "committed": (Proposal, "append"),
@@ -20,14 +21,14 @@ STEPS: dict[str, tuple[Any, str]] = {
 
 def act_before_each(patch: pytest.MonkeyPatch, step: str, act: Callable[[], object]) -> None:
     """Call `act` before each run of a step of `STEPS`."""
-    place, name = STEPS[step]
-    run_step = getattr(place, name)
+    owner, name = STEPS[step]
+    run_step = getattr(owner, name)
 
     def act_and_run(*arguments: Any, **options: Any) -> Any:
         act()
         return run_step(*arguments, **options)
 
-    patch.setattr(place, name, act_and_run)
+    patch.setattr(owner, name, act_and_run)
 
 
 def act_before_next(step: str, act: Callable[[], object]) -> None:

@@ -99,14 +99,10 @@ def _draw_game(chance: Random, kind: str, names: list[str], players_max: int) ->
         for merit in merits
     ]
     step = chance.choice(("1", "1", "0.5", "0.25", "12.10", "-3"))
-    to_score = (
-        abs if kind != BOTH else lambda number: number
-    )  # with places and scores, better places have higher scores
-    scores = [str(to_score(Decimal(step)) * merit) for merit in merits]
-    if step == "-3" and kind != SCORES:
+    scores = [str(Decimal(step) * merit) for merit in merits]
+    if step == "-3" and kind == BOTH:
+        # beside places, better places must have higher scores
         scores = [str(-3 * place) for place in places]
-    elif step == "-3":
-        scores = [str(-3 * merit) for merit in merits]
     return Game(
         _draw_time(chance),
         tuple(
@@ -163,18 +159,19 @@ def _build_participant(seat: tuple[str, int | None, str | None]) -> dict[str, An
 DateFormat = tuple[Callable[[date], Any], str]
 
 
-def _build_date_formatter(day: str, clock: str) -> Callable[[date], str]:
-    def text(when: date) -> str:
+def _build_date_formatter(day_format: str, clock_format: str) -> Callable[[date], str]:
+    def format_date(when: date) -> str:
         if not isinstance(when, datetime):
-            return when.strftime(day)
-        return when.strftime(f"{day} {clock.replace('%M', '%M:%S') if when.second else clock}")
+            return when.strftime(day_format)
+        clock = clock_format.replace("%M", "%M:%S") if when.second else clock_format
+        return when.strftime(f"{day_format} {clock}")
 
-    return text
+    return format_date
 
 
 DATES: dict[str, DateFormat] = {
     "ISO 8601": (_build_date_formatter("%Y-%m-%d", "%H:%M"), ""),
-    "points": (_build_date_formatter("%d.%m.%Y", "%H:%M"), "dmy"),
+    "dots": (_build_date_formatter("%d.%m.%Y", "%H:%M"), "dmy"),
     "short": (_build_date_formatter("%d.%m.%y", "%H:%M Uhr"), "dmy"),
     "slashes": (_build_date_formatter("%d/%m/%Y", "%H:%M"), "dmy"),
     "American": (_build_date_formatter("%m/%d/%y", "%I:%M %p"), "mdy"),
@@ -193,13 +190,13 @@ HEADERS = {
 }
 
 
-def draw_table(chance: Random, season: Season, layout: str, in_cells: bool) -> Table | None:
-    """Write games in a layout, with dates in the cells or as text; return None if the layout cannot represent them."""
-    laid_out = LAYOUTS[layout](chance, season)
-    if laid_out is None:
+def draw_table(chance: Random, season: Season, layout: str, allows_real_dates: bool) -> Table | None:
+    """Write games in a layout, with real dates or dates as text; return None if the layout cannot represent them."""
+    table_parts = LAYOUTS[layout](chance, season)
+    if table_parts is None:
         return None
-    header, games, more = laid_out
-    dates = REAL_DATES if in_cells and chance.random() < 0.7 else chance.choice([*DATES])
+    header, games, layout_options = table_parts
+    dates = REAL_DATES if allows_real_dates and chance.random() < 0.7 else chance.choice([*DATES])
     has_time_column = chance.random() < 0.2
     is_usual = chance.random() < 0.3  # the usual form is read without a look at the whole table
     header_by_meaning = {
@@ -215,7 +212,7 @@ def draw_table(chance: Random, season: Season, layout: str, in_cells: bool) -> T
     ]
     features = [layout, dates, *(["times apart"] if has_time_column else [])]
     shows_date_once = layout == "rows" and not season.has_ids and chance.random() < 0.3
-    # a row without a date whose first word is Total would count as a sum of others
+    # a row that has no date and begins with Total would be read as the sum of other rows
     shows_date_once = shows_date_once and not any(
         is_total([player]) for game in season.games for player, _, _ in game.seats
     )
@@ -240,8 +237,11 @@ def draw_table(chance: Random, season: Season, layout: str, in_cells: bool) -> T
                 features.append("the date once")
             rows.append([*when, *([game_id] if season.has_ids else []), *cells])
     order = DATES[dates][1] if dates != REAL_DATES else ""
-    decides = any(game.when.day > 12 for game in season.games)
-    options = [*more, *(["--dates", order] if order and (not decides or chance.random() < 0.3) else [])]
+    is_order_clear = any(game.when.day > 12 for game in season.games)
+    options = [
+        *layout_options,
+        *(["--dates", order] if order and (not is_order_clear or chance.random() < 0.3) else []),
+    ]
     if not shows_date_once and chance.random() < 0.5:
         _shuffle_columns(chance, rows)
     if chance.random() < 0.2:
@@ -265,11 +265,11 @@ def _shuffle_columns(chance: Random, rows: list[list[Any]]) -> None:
     rows[:] = [[row[column] for column in order] for row in rows]
 
 
-# games in a layout: the columns besides those of every game, the rows of each game, and options
-LaidOut = tuple[list[str], list[list[list[Any]]], list[str]]
+# the games in a layout: the columns besides those of the date and the id, the rows of each game, and options
+TableParts = tuple[list[str], list[list[list[Any]]], list[str]]
 
 
-def _lay_out_rows(chance: Random, season: Season) -> LaidOut | None:
+def _lay_out_rows(chance: Random, season: Season) -> TableParts | None:
     columns = {PLACES: ["player", "place"], SCORES: ["player", "score"], BOTH: ["player", "place", "score"]}[
         season.kind
     ]
@@ -286,7 +286,7 @@ def _lay_out_rows(chance: Random, season: Season) -> LaidOut | None:
     return columns, cells, []
 
 
-def _lay_out_places(chance: Random, season: Season) -> LaidOut | None:
+def _lay_out_places(chance: Random, season: Season) -> TableParts | None:
     if season.kind != PLACES:
         return None
     last = max(place or 0 for game in season.games for _, place, _ in game.seats)
@@ -300,7 +300,7 @@ def _lay_out_places(chance: Random, season: Season) -> LaidOut | None:
     return [f"{place}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(place, 'th') }" for place in range(1, last + 1)], games, options
 
 
-def _lay_out_players(chance: Random, season: Season) -> LaidOut | None:
+def _lay_out_players(chance: Random, season: Season) -> TableParts | None:
     """Write a column per player; return None if a player's name is like that of another column."""
     names = list(dict.fromkeys(player for game in season.games for player, _, _ in game.seats))
     is_taken = any(find_meaning(player) or is_total([player]) for player in names)
@@ -315,7 +315,7 @@ def _lay_out_players(chance: Random, season: Season) -> LaidOut | None:
     return names, games, ["--layout", layout] if season.kind == SCORES or chance.random() < 0.3 else []
 
 
-def _lay_out_pair(chance: Random, season: Season) -> LaidOut | None:
+def _lay_out_pair(chance: Random, season: Season) -> TableParts | None:
     """Write two names with a result such as 1-0, or with a score for each."""
     if season.kind == BOTH or any(len(game.seats) != 2 for game in season.games):
         return None
@@ -342,7 +342,7 @@ def _lay_out_pair(chance: Random, season: Season) -> LaidOut | None:
     return columns, games, []
 
 
-LAYOUTS: dict[str, Callable[[Random, Season], LaidOut | None]] = {
+LAYOUTS: dict[str, Callable[[Random, Season], TableParts | None]] = {
     "rows": _lay_out_rows,
     "places": _lay_out_places,
     "players": _lay_out_players,

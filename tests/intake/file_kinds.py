@@ -15,15 +15,17 @@ CASES = {
     ),
     "a spreadsheet called old Excel": sheet(*WIDE, name="results.xls", games=TWO),
     "CSV called LibreOffice": csv("Date,1st,2nd\n22/11/2024,anna,ben\n", games=ONE, name="results.ods"),
-    "nothing": Case(b"", refused=[("None empty-file", "contains no events")]),
-    "nothing called a spreadsheet": Case(b"", name="results.xlsx", refused=[("None empty-file", "contains no events")]),
-    "nothing but blank lines": csv("\n\n  \n", refused=[("None empty-file", "contains no events")]),
-    "a bomb, as it says itself": Case(
+    "an empty file": Case(b"", refused=[("None empty-file", "contains no events")]),
+    "an empty file called a spreadsheet": Case(
+        b"", name="results.xlsx", refused=[("None empty-file", "contains no events")]
+    ),
+    "only blank lines": csv("\n\n  \n", refused=[("None empty-file", "contains no events")]),
+    "a bomb that declares its size": Case(
         declare_size(xlsx(WIDE), 1 << 31),
         name="results.xlsx",
         refused=[("None bad-spreadsheet", "it expands to more than 1 GB; save only the table as .xlsx")],
     ),
-    "a bomb that calls itself small": Case(
+    "a bomb that declares a small size": Case(
         declare_size(xlsx(WIDE), 100),
         name="results.xlsx",
         refused=[("None bad-spreadsheet", "it is damaged: I/O error: File is larger than its declared")],
@@ -42,7 +44,7 @@ CASES = {
         xlsx(WIDE)[:900], name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
     ),
     "the start of an archive": Case(
-        xlsx([])[:30] + b"", name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
+        xlsx([])[:30], name="results.xlsx", refused=[("None bad-spreadsheet", "it is cut off or damaged")]
     ),
     "binary Excel": Case(
         build_zip({"xl/workbook.bin": b""}),
@@ -54,12 +56,12 @@ CASES = {
         name="results.numbers",
         refused=[("None is-a-spreadsheet", "it is a document of Numbers, Pages or Keynote; export it as .xlsx")],
     ),
-    "a text of Word": Case(
+    "a document of Word": Case(
         build_zip({"word/document.xml": b""}),
         name="results.xlsx",
         refused=[("None is-a-spreadsheet", "it is a text document; copy its table into a spreadsheet")],
     ),
-    "a text of LibreOffice": Case(
+    "a text document of LibreOffice": Case(
         build_zip({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": b"<x/>"}),
         name="results.ods",
         refused=[("None is-a-spreadsheet", "it is an OpenDocument file, but not a spreadsheet")],
@@ -78,12 +80,12 @@ CASES = {
         refused=[("None is-a-spreadsheet", "it is XML or HTML; save")],
     ),
     "a PDF": csv("%PDF-1.7\n", name="results.pdf", refused=[("None is-a-spreadsheet", "it is a PDF; save")]),
-    "an end that is missing": Case(
+    "a missing end tag": Case(
         build_zip({part: text.replace(b"</table:table>", b"") for part, text in read_parts(ods(WIDE))}),
         name="results.ods",
         refused=[("None bad-spreadsheet", "it is damaged: content.xml: mismatched tag: line 1, column")],
     ),
-    "a part that is missing": Case(
+    "a missing part": Case(
         build_zip({"xl/styles.xml": b"<styleSheet/>"}),
         name="results.xlsx",
         refused=[("None bad-spreadsheet", "it is damaged: xl/workbook.xml is missing; open it")],

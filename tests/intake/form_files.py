@@ -10,12 +10,12 @@ FORM = [
 ]
 FORM_GAMES = ["2026-11-15-1 2026-11-15T19:01 anna 1 ben 2", "2026-11-16-1 2026-11-15T23:05 ben 1 anna 2"]
 FORM_NOTES = ["Timestamp = occurred_at", "left out: column Email Address; e-mail addresses do not belong in a ledger"]
-DATED = [
+DATE_FORM = [
     ["Zeitstempel", "E-Mail-Adresse", "Datum", "Sieger", "Verlierer"],
     ["2024/11/25 8:01:02 AM GMT+1", "a@example.org", "22.11.2024", "anna", "ben"],
 ]
-DATED_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
-DATED_NOTES = ["left out: column Zeitstempel; another column says when games were played"]
+DATE_FORM_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
+DATE_FORM_NOTES = ["left out: column Zeitstempel; another column says when games were played"]
 YEARLESS = [["Date", "1st", "2nd"], ["22.11.", "anna", "ben"], ["Nov 23", "anna", "ben"]]
 NO_YEAR = [("2 bad-time", "'22.11.' has no year; write the whole date"), ("3 bad-time", "'Nov 23' has no year")]
 DOTS = [["Date", "1st", "2nd"], ["5.11.2024", "anna", "ben"], ["2024.11.06", "anna", "ben"]]
@@ -48,16 +48,16 @@ MATCHES_NOTES = [
 ]
 
 
-def _format_csv(rows: list[list[str]], mark: str = ",") -> str:
-    return "".join(mark.join(row) + "\n" for row in rows)
+def _format_csv(rows: list[list[str]], delimiter: str = ",") -> str:
+    return "".join(delimiter.join(row) + "\n" for row in rows)
 
 
 CASES = {
     "answers of a form": csv(_format_csv(FORM), games=FORM_GAMES, notes=FORM_NOTES),
     "answers of a form in a spreadsheet": sheet(*FORM, games=FORM_GAMES, notes=FORM_NOTES),
     "answers of a form in LibreOffice": Case(ods(FORM), games=FORM_GAMES, notes=FORM_NOTES, name="results.ods"),
-    "a form that asks for the date": csv(_format_csv(DATED), games=DATED_GAMES, notes=DATED_NOTES),
-    "a form that asks for the date, in a spreadsheet": sheet(*DATED, games=DATED_GAMES, notes=DATED_NOTES),
+    "a form that asks for the date": csv(_format_csv(DATE_FORM), games=DATE_FORM_GAMES, notes=DATE_FORM_NOTES),
+    "a form that asks for the date, in a spreadsheet": sheet(*DATE_FORM, games=DATE_FORM_GAMES, notes=DATE_FORM_NOTES),
     "a form's times in UTC": csv(
         "Timestamp,Winner,Loser\n2024/11/22 8:01:02 AM UTC,anna,ben\n2024/11/22 9:00:00 AM GMT-4:30,ben,anna\n",
         games=["2024-11-22-1 2024-11-22T08:01 anna 1 ben 2", "2024-11-22-2 2024-11-22T13:30 ben 1 anna 2"],
@@ -75,7 +75,7 @@ CASES = {
         "Date,1st,2nd\n11.30.2026,anna,ben\n",
         refused=[("1 unclear-dates", "'11.30.2026' (line 2) is not day.month.year; if the month comes first, pass")],
     ),
-    "a month before a day with dots, as said": csv(
+    "a month before a day with dots, with --dates": csv(
         "Date,1st,2nd\n11.30.2024,anna,ben\n",
         options=(*SET, "--dates", "mdy"),
         games=["2024-11-30-1 2024-11-30T11:00 anna 1 ben 2"],

@@ -5,7 +5,7 @@ from pathlib import Path
 from cases import SET, Case
 
 FOLDER = Path(__file__).parent / "files"
-DROPPED = (*SET, "--map", "Beitrag=", "--map", "Anteil=")
+DROP_OPTIONS = (*SET, "--map", "Beitrag=", "--map", "Anteil=")
 CLUB = [
     "2024-11-05-1 2024-11-05T11:00 Anna =10 Jürgen =8 Łukasz =8",
     "2024-11-12-1 2024-11-12T11:00 Jürgen =10 Anna =7",
@@ -32,7 +32,7 @@ CHESS = [
     "2024-11-22-1 2024-11-22T11:00 Anna 2 José 1",
 ]
 TWO_SHEETS = [("None which-sheet", "several sheets have content: 'Games', 'Members'; name one with --sheet")]
-PROTECTED = [("None bad-spreadsheet", "it is protected by a password; save it without one")]
+PASSWORD = [("None bad-spreadsheet", "it is protected by a password; save it without one")]
 EMPTY = [("None empty-file", "all visible sheets are empty")]
 
 
@@ -42,17 +42,17 @@ def load_case(name: str, **case_members: object) -> Case:
 
 
 FILES = {
-    "club.xlsx": load_case("club.xlsx", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
-    "club.xlsm": load_case("club.xlsm", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
-    "club.ods": load_case("club.ods", games=CLUB, notes=CLUB_NOTES, options=DROPPED),
+    "club.xlsx": load_case("club.xlsx", games=CLUB, notes=CLUB_NOTES, options=DROP_OPTIONS),
+    "club.xlsm": load_case("club.xlsm", games=CLUB, notes=CLUB_NOTES, options=DROP_OPTIONS),
+    "club.ods": load_case("club.ods", games=CLUB, notes=CLUB_NOTES, options=DROP_OPTIONS),
     "club.xlsx with all its columns": load_case(
         "club.xlsx", refused=[("4 unknown-column", "Ergebnisse!4: unknown columns: 'Beitrag', 'Anteil'")]
     ),
     "club.xls": load_case(
         "club.xls", refused=[("None is-a-spreadsheet", "of old Office programs; save its table as .xlsx")]
     ),
-    "club-geheim.xlsx": load_case("club-geheim.xlsx", refused=PROTECTED),
-    "club-geheim.ods": load_case("club-geheim.ods", refused=PROTECTED),
+    "club-geheim.xlsx": load_case("club-geheim.xlsx", refused=PASSWORD),
+    "club-geheim.ods": load_case("club-geheim.ods", refused=PASSWORD),
     **{name: load_case(name, games=MOMENTS) for name in ("moments.xlsx", "moments.ods")},
     **{name: load_case(name, games=MOMENTS) for name in ("moments-1904.xlsx", "moments-1904.ods")},
     **{name: load_case(name, games=CLOCKS) for name in ("clocks.xlsx", "clocks.ods")},
@@ -74,13 +74,13 @@ FILES = {
     "members-cp1250.csv": load_case(
         "members-cp1250.csv", refused=[("1 bad-utf8", "or name its encoding with --encoding")]
     ),
-    "members-cp1250.csv as said": load_case(
+    "members-cp1250.csv with its encoding": load_case(
         "members-cp1250.csv", games=MEMBERS, options=(*SET, "--map", "Bemerkung=", "--encoding", "cp1250")
     ),
     **{name: load_case(name, games=CHESS) for name in ("chess.csv", "chess-cp1252.csv", "chess-utf16.txt")},
     **{name: load_case(name, refused=TWO_SHEETS) for name in ("chess.xlsx", "chess.ods")},
     **{
-        f"{name}, a sheet of it": load_case(name, games=CHESS, options=(*SET, "--sheet", "games"))
+        f"{name}, one of its sheets": load_case(name, games=CHESS, options=(*SET, "--sheet", "games"))
         for name in ("chess.xlsx", "chess.ods")
     },
     **{name: load_case(name, refused=EMPTY) for name in ("empty.xlsx", "empty.ods")},

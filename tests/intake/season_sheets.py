@@ -118,9 +118,9 @@ def build_score_cell(mark: str) -> Callable[[Duel], str]:
     return lambda game: f"{game.scores[0]}{mark}{game.scores[1]}"
 
 
-def build_point_cell(drawn: str, mark: str = "-") -> Callable[[Duel], str]:
+def build_point_cell(draw_text: str, mark: str = "-") -> Callable[[Duel], str]:
     """Return a function that formats the result of a game of chess, with this text for a draw."""
-    return lambda game: drawn if game.winner is None else build_score_cell(mark)(game)
+    return lambda game: draw_text if game.winner is None else build_score_cell(mark)(game)
 
 
 def build_set_cells(game: Duel) -> list[Any]:
@@ -135,7 +135,7 @@ def build_place_cells(game: Duel) -> list[Any]:
 
 
 def build_player_rows(season: list[Duel], header: str) -> Rows:
-    """Return a row for each player, with the place."""
+    """Return a row for each player of each game, with the place, and an empty row between games."""
     rows: Rows = [header.split(",")]
     for game in season:
         ordered = game.put_winner_first()
@@ -144,7 +144,7 @@ def build_player_rows(season: list[Duel], header: str) -> Rows:
 
 
 def build_seat_rows(header: str, in_pairs: bool = True) -> Rows:
-    """Return a name and a score for each of up to four players: in pairs, or all names before the scores."""
+    """Return a row for each board game: its names and scores in pairs, or all names before the scores."""
     rows: Rows = [header.split(",")]
     for game in BOARD:
         names = [*game.scores, *[None] * (4 - len(game.scores))]
@@ -154,14 +154,14 @@ def build_seat_rows(header: str, in_pairs: bool = True) -> Rows:
     return rows
 
 
-def build_player_columns(rounds: list[Round], first: str) -> Rows:
-    """Return a column for each player with the score."""
+def build_player_columns(rounds: list[Round], date_header: str) -> Rows:
+    """Return a row for each game, with a column for the score of each player."""
     names = list(dict.fromkeys(name for game in rounds for name in game.scores))
-    return [[first, *names], *([game.day, *(game.scores.get(name) for name in names)] for game in rounds)]
+    return [[date_header, *names], *([game.day, *(game.scores.get(name) for name in names)] for game in rounds)]
 
 
 def build_ranked_rows(header: str) -> Rows:
-    """Return a column for each place."""
+    """Return a row for each board game, with a column for each place."""
     rows: Rows = [header.split(",")]
     for game in BOARD:
         names = sorted(game.scores, key=lambda name: -game.scores[name])
@@ -173,7 +173,7 @@ LEGS = [Round(game.day, {game.first: game.scores[0], game.second: game.scores[1]
 BOARD_ROWS: Rows = [["Datum", "Spieler", "Punkte"]]
 for number, one_game in enumerate(BOARD):
     BOARD_ROWS += [[None] * 3] * (number > 0) + [[one_game.day, *seat] for seat in one_game.scores.items()]
-TWELVE = "Date,Player 1,Score 1,Player 2,Score 2,Player 3,Score 3,Player 4,Score 4"
+FOUR_PAIRS = "Date,Player 1,Score 1,Player 2,Score 2,Player 3,Score 3,Player 4,Score 4"
 
 SHEETS = {
     # table tennis
@@ -298,7 +298,7 @@ SHEETS = {
     ),
     "a column for each thrower": ClubSheet("darts", build_player_columns(LEGS, "Date")),
     # board games
-    "a name and a score for each of four": ClubSheet("catan", build_seat_rows(TWELVE), *AMERICAN),
+    "a name and a score for each of four": ClubSheet("catan", build_seat_rows(FOUR_PAIRS), *AMERICAN),
     "names, then points": ClubSheet(
         "catan",
         build_seat_rows("Datum,Spieler 1,Spieler 2,Spieler 3,Spieler 4,Punkte 1,Punkte 2,Punkte 3,Punkte 4", False),

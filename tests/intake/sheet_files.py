@@ -38,28 +38,28 @@ Sheet = list[list[Any]]
 
 
 def format_column(column: int) -> str:
-    """Return the letter of a column, from 0, as far as Z."""
+    """Return the letter of a column; column 0 is A, and Z is the last."""
     return chr(65 + column)
 
 
-def _format_xlsx_cell(value: Any, place: str, epoch: datetime) -> str:
+def _format_xlsx_cell(value: Any, reference: str, epoch: datetime) -> str:
     if isinstance(value, Raw):
-        return f'<c r="{place}"{value.attributes}>{value.content}</c>'
+        return f'<c r="{reference}"{value.attributes}>{value.content}</c>'
     if value is None:
         return ""
     if isinstance(value, bool):
-        return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
+        return f'<c r="{reference}" t="b"><v>{int(value)}</v></c>'
     if isinstance(value, date):
         moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
         since = moment - epoch
         style = DATETIME if isinstance(value, datetime) else DATE
-        return f'<c r="{place}" s="{style}"><v>{since.days + since.seconds / 86_400}</v></c>'
+        return f'<c r="{reference}" s="{style}"><v>{since.days + since.seconds / 86_400}</v></c>'
     if isinstance(value, time):
         seconds = value.hour * 3_600 + value.minute * 60 + value.second
-        return f'<c r="{place}" s="{TIME}"><v>{seconds / 86_400}</v></c>'
+        return f'<c r="{reference}" s="{TIME}"><v>{seconds / 86_400}</v></c>'
     if isinstance(value, int | float | Decimal):
-        return f'<c r="{place}"><v>{value}</v></c>'
-    return f'<c r="{place}" t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+        return f'<c r="{reference}"><v>{value}</v></c>'
+    return f'<c r="{reference}" t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
 
 
 def xlsx(
@@ -74,19 +74,19 @@ def xlsx(
 ) -> bytes:
     """Return an .xlsx file: a sheet, which may have hidden rows and columns, and others as (name, state, rows)."""
     sheets = [(name, "visible", rows), *other_sheets]
-    listed = "".join(
+    sheet_elements = "".join(
         f'<sheet name="{escape(title)}" sheetId="{number}" state="{state}" r:id="rId{number}"/>'
         for number, (title, state, _) in enumerate(sheets, 1)
     )
-    system = ' date1904="1"' if epoch is EPOCH_1904 else ""
+    date_system = ' date1904="1"' if epoch is EPOCH_1904 else ""
     parts = {
         "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="xml" ContentType='
         '"application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships'
         '+xml"/></Types>',
         "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="rId1" Type='
         f'"{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><workbookPr{system}/><sheets>{listed}'
-        "</sheets></workbook>",
+        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><workbookPr{date_system}/>'
+        f"<sheets>{sheet_elements}</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
         + "".join(
             f'<Relationship Id="rId{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
@@ -104,7 +104,7 @@ def xlsx(
             + "</row>"
             for row, cells in enumerate(content, 1)
         )
-        hidden = "".join(f'<col min="{column}" max="{column}" hidden="1"/>' for column in hidden_columns)
+        hidden = "".join(f'<col min="{column}" max="{column}" hidden="1"/>' for column in hidden_columns if number == 1)
         spans = f'<mergeCells><mergeCell ref="{merged}"/></mergeCells>' if merged and number == 1 else ""
         parts[f"xl/worksheets/sheet{number}.xml"] = (
             f'<worksheet xmlns="{MAIN}"><cols>{hidden}</cols><sheetData>{row_elements}</sheetData>{spans}</worksheet>'
@@ -114,12 +114,12 @@ def xlsx(
 
 def ods(rows: Sheet, name: str = "Results") -> bytes:
     """Return an .ods file with one sheet; repeated rows are written once, as programs do."""
-    table_rows, at = [], 0
-    while at < len(rows):
-        repeats = next((later for later in range(at, len(rows)) if rows[later] != rows[at]), len(rows)) - at
-        cells = "".join(map(_format_ods_cell, rows[at]))
+    table_rows, first = [], 0
+    while first < len(rows):
+        repeats = next((later for later in range(first, len(rows)) if rows[later] != rows[first]), len(rows)) - first
+        cells = "".join(map(_format_ods_cell, rows[first]))
         table_rows.append(f'<table:table-row table:number-rows-repeated="{repeats}">{cells}</table:table-row>')
-        at += repeats
+        first += repeats
     spaces = "".join(
         f' xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{full}:1.0"'
         for short, full in (("office", "office"), ("table", "table"), ("text", "text"))
@@ -144,9 +144,9 @@ def _format_ods_cell(value: Any) -> str:
     if value is None:
         return "<table:table-cell/>"
     if isinstance(value, date):
-        shown = f"<text:p>{value:%d.%m.%y %H:%M}</text:p>" if isinstance(value, datetime) else ""
+        displayed_text = f"<text:p>{value:%d.%m.%y %H:%M}</text:p>" if isinstance(value, datetime) else ""
         return (
-            f'<table:table-cell office:value-type="date" office:date-value="{value.isoformat()}">{shown}'
+            f'<table:table-cell office:value-type="date" office:date-value="{value.isoformat()}">{displayed_text}'
             "</table:table-cell>"
         )
     if isinstance(value, time):

@@ -16,8 +16,8 @@ FOUR_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna =2 ben =2 cleo =0 dora =0"]
 FOUR_NOTE = "Sieger 1 + Sieger 2 = winner, Verlierer 1 + Verlierer 2 = loser"
 
 
-def _format_csv(rows: list[list[str]], mark: str = ",") -> str:
-    return "".join(mark.join(row) + "\n" for row in rows)
+def _format_csv(rows: list[list[str]], delimiter: str = ",") -> str:
+    return "".join(delimiter.join(row) + "\n" for row in rows)
 
 
 CASES = {
@@ -44,7 +44,7 @@ CASES = {
         "Date,Winner,Loser\n2024-11-22,anna & ben,cleo & dora\n",
         refused=[("2 tied-players", "if they are partners on one side, pass --partners '&'")] * 2,
     ),
-    "partners in columns that do not say so, as said": csv(
+    "partners in columns that do not say so, with --partners": csv(
         "Date,Winner,Loser,Score\n2024-11-22,anna & ben,cleo & dora,3-1\n",
         options=(*SET, "--partners", "&"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1 dora =1"],
@@ -60,12 +60,12 @@ CASES = {
             "2024-11-23-1 2024-11-23T11:00 anna =10 ben =10 cleo =9",
         ],
     ),
-    "a partner beside each player, the winners by one of them or by a column": csv(
+    "a partner beside each player, one player on both sides": csv(
         "Date,Player 1,Partner 1,Player 2,Partner 2,Winner\n2024-11-22,anna,ben,cleo,dora,dora\n"
         "2024-11-23,anna,ben,cleo,dora,Player 1\n2024-11-24,anna,ben,ben,dora,ben\n",
         refused=[("4 winner-not-in-row", "'ben' is not one of the row's players, 'anna & ben' and 'ben & dora'")],
     ),
-    "a partner beside each player": csv(
+    "a partner beside each player, the winners by one of them or by a column": csv(
         "Date,Player 1,Partner 1,Player 2,Partner 2,Winner\n2024-11-22,anna,ben,cleo,dora,dora\n"
         "2024-11-23,anna,ben,cleo,dora,Player 1\n",
         games=[

@@ -1,7 +1,7 @@
 """The import of any damaged file ends as documented, and a refused file changes nothing.
 
-This process imports the files one after another into a fresh ledger; each spreadsheet is read in a process of its own
-anyway. Some files are also imported by a new process, which must give the same result.
+This process imports the files one after another, each into a fresh ledger; only spreadsheets are read in processes of
+their own. Some files are also imported by a new process, which must give the same result.
 """
 
 import json
@@ -40,9 +40,10 @@ OUTCOMES: Counter[str] = Counter()
 BYTE_DAMAGE_NAMES = {damage_function.__name__ for damage_function in BYTE_DAMAGES}
 # outcomes that must have occurred in the end: each damage, and rejections with many codes
 REQUIRED_OUTCOMES = BYTE_DAMAGE_NAMES | {f"gzip {damage_function.__name__}" for damage_function in BYTE_DAMAGES} | {
-    f"a part bad XML: {how}" for how in XML_DAMAGES
-} | {f"a part {what}" for what in ("missing", "twice", "renamed", "empty", "in another's place")} | {
-    f"a table: {what}" for what in (*TABLE_DAMAGES, "other separators", "another encoding", "rows cut off")
+    f"a part bad XML: {damage_name}" for damage_name in XML_DAMAGES
+} | {f"a part {damage_name}" for damage_name in ("missing", "twice", "renamed", "empty", "in another's place")} | {
+    f"a table: {damage_name}" for damage_name in (*TABLE_DAMAGES, "other separators", "another encoding",
+                                                  "rows cut off")
 } | {
     "bad-spreadsheet", "bad-gzip", "bad-utf8", "bad-csv", "bad-time", "bad-cell", "bad-identifier", "empty-file",
     "is-a-spreadsheet", "unknown-column", "missing-column", "which-sheet", "unclear-dates", "line-too-long",
@@ -71,11 +72,14 @@ def limit_time() -> Iterator[None]:
 
 
 def list_originals() -> list[Any]:
-    """Return the real files, the sheets of clubs, and the short files of the corpus that import completely."""
+    """Return the real files, the sheets of clubs, and the short files of the corpus that give games.
+
+    Files that are imported with `--keep-going` are left out.
+    """
     seasons = [sheet.build_case(kind) for sheet in SHEETS.values() for kind in KINDS]
     cases = [*FILES.values(), *seasons, *(case for case in CASES.values() if case.games and len(case.content) < 20_000)]
-    complete = [case for case in cases if "--keep-going" not in case.options]
-    return list({(case.content, case.options): case for case in complete}.values())
+    whole_imports = [case for case in cases if "--keep-going" not in case.options]
+    return list({(case.content, case.options): case for case in whole_imports}.values())
 
 
 def count_events(db: Path) -> int:
@@ -98,7 +102,7 @@ def check_outcome(result: Any, events_before: int, events_after: int) -> None:
         assert rejection["code"] in CODES
         assert len(rejection["message"]) > 10
         assert rejection["file"]
-    OUTCOMES.update({"refused", *(refused_game["code"] for refused_game in summary["rejected"])})
+    OUTCOMES.update({"refused", *(rejection["code"] for rejection in summary["rejected"])})
 
 
 def import_in_new_process(db: Path, file: Path, *options: str) -> tuple[int, Any]:
@@ -130,7 +134,7 @@ def test_import_of_a_damaged_file_ends_as_documented(
     """The import of a damaged file ends with 0 or 1, in time, without a traceback, and within the limit of memory.
 
     A refused file appends nothing. An archive has checksums: if one with damaged bytes is accepted, its games are those
-    of the original.
+    of the original, which are compared where the case lists them.
     """
     template, db, files = (
         Path(copy_ledger_file(make_berlin_ledger, name="template.db")),

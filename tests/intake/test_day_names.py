@@ -25,7 +25,7 @@ MONTHS = {
     "listopada grudnia",
     "Polish, short": "sty lut mar kwi maj cze lip sie wrz paź lis gru",
 }
-WEEKS = {
+WEEKDAY_NAMES = {
     "English": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
     "English, short": "Mon Tue Wed Thu Fri Sat Sun",
     "German": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag",
@@ -44,7 +44,7 @@ WEEKS = {
 MONDAY = date(2024, 11, 18)
 
 
-def type_without_accents(text: str) -> str:
+def capitalise_without_accents(text: str) -> str:
     """Return a text in capitals without accents, as it is typed on another keyboard."""
     return text.translate(str.maketrans("äéèêûìáśćńźąłö", "aeeeuiascnzalo")).upper()
 
@@ -53,24 +53,24 @@ def type_without_accents(text: str) -> str:
 def test_months_are_read(language: str) -> None:
     """A date with the name of a month is read: day first or month first, also in capitals without accents."""
     for number, name in enumerate(MONTHS[language].split(), 1):
-        for text in (f"5 {name} 2024", f"{name} 5, 2024", type_without_accents(f"5 {name} 24")):
+        for text in (f"5 {name} 2024", f"{name} 5, 2024", capitalise_without_accents(f"5 {name} 24")):
             assert normalise_date_time(text, None, "") == f"2024-{number:02}-05", text
 
 
-@pytest.mark.parametrize("language", WEEKS)
+@pytest.mark.parametrize("language", WEEKDAY_NAMES)
 def test_weekdays_are_read(language: str) -> None:
-    """A date after its own weekday is read, and a date after another weekday is refused with the right one."""
-    for number, name in enumerate(WEEKS[language].split()):
+    """A date is read if it follows the name of its weekday; with a wrong name, the refusal states the right one."""
+    for number, name in enumerate(WEEKDAY_NAMES[language].split()):
         day = MONDAY + timedelta(days=number)
-        for text in (f"{name} {day.day} November 2024", type_without_accents(f"{name}, {day.day}.11.2024")):
+        for text in (f"{name} {day.day} November 2024", capitalise_without_accents(f"{name}, {day.day}.11.2024")):
             assert normalise_date_time(text, None, "dmy") == f"{day}", text
-        later = WEEKDAYS[(number + 1) % 7]
-        with pytest.raises(Refused, match=f" says {WEEKDAYS[number]}, but 2024-11-{day.day - 6} is a {later}"):
+        actual_weekday = WEEKDAYS[(number + 1) % 7]
+        with pytest.raises(Refused, match=f" says {WEEKDAYS[number]}, but 2024-11-{day.day - 6} is a {actual_weekday}"):
             normalise_date_time(f"{name} {day.day - 6}-Nov-2024", None, "")
 
 
 @pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March 124"])
 def test_incomplete_dates_are_refused(text: str) -> None:
-    """An incomplete or unknown date is refused with examples of dates."""
+    """An incomplete date, or one with an unknown word, is refused with examples of dates."""
     with pytest.raises(Refused, match=r"is not a time like .*05\.03\.2010, 5 March 2010 or Fri 5 Mar 2010"):
         normalise_date_time(text, None, "dmy")

@@ -40,7 +40,7 @@ class LargeFile(NamedTuple):
 
 
 def compress_repeated(start: bytes, repeated: bytes, times: int) -> bytes:
-    """Return a gzip file that expands to a start and many repetitions."""
+    """Return a gzip file that expands to `start` and to `repeated` so many times."""
     return gzip.compress(start) + gzip.compress(repeated, 1) * times
 
 
@@ -75,7 +75,7 @@ LARGE_FILES = {
         partial(compress_repeated, GAME_START + b'"', b"x\n" * 5_000_000, 100),
         ("2 bad-csv", "a cell has more than 131,072 characters; check its quotation marks and line ends; the rest was"),
     ),
-    "a table of another form": LargeFile(
+    "a table that is not in the usual form": LargeFile(
         "table.csv.gz",
         partial(compress_repeated, GAME_START + b"ben\n", b"2024-11-22,anna,ben\n" * 20_000, 200),
         ("None file-too-large", "it needs more memory than is available; import it in parts, or with the"),
@@ -125,7 +125,9 @@ def count_games(db: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM events WHERE type = 'game.recorded'").fetchone()[0])
 
 
-@pytest.mark.parametrize("case", mark_long_values(["a line of 1 GB", "a table of another form"], LARGE_FILES))
+@pytest.mark.parametrize(
+    "case", mark_long_values(["a line of 1 GB", "a table that is not in the usual form"], LARGE_FILES)
+)
 def test_too_large_file_is_refused(case: str, db: Path, tmp_path: Path) -> None:
     """A file that needs too much memory is refused in time with its name, its problem and a remedy."""
     name, content, refused = LARGE_FILES[case]
@@ -142,7 +144,7 @@ def test_too_large_file_is_refused(case: str, db: Path, tmp_path: Path) -> None:
 def test_import_with_little_memory_ends_with_a_reason(megabytes: int, db: Path, tmp_path: Path) -> None:
     """An import with any limit of memory records all games, or none with a reason, and never ends with a traceback.
 
-    The limits also leave too little memory for a process, a thread or a library.
+    Some limits leave too little memory to start a process or a thread, or to load a library.
     """
     long_file = tmp_path / "long.csv"
     rows = (

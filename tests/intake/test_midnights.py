@@ -1,4 +1,4 @@
-"""A time of midnight in a sheet is read as such in every spelling of its cell."""
+"""Midnight in a sheet is read as the time 00:00, however the cell is written in XML."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -31,10 +31,10 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("piece", [40, sheet_markup.PIECE_BYTES])
-def test_midnight_is_read(spelling: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("piece_bytes", [40, sheet_markup.PIECE_BYTES])
+def test_midnight_is_read(spelling: str, piece_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell with a date at midnight keeps its time of 00:00, in every spelling and in pieces of any size."""
-    monkeypatch.setattr(sheet_markup, "PIECE_BYTES", piece)
+    monkeypatch.setattr(sheet_markup, "PIECE_BYTES", piece_bytes)
     path, buffer = tmp_path / "t.xlsx", BytesIO()
     with ZipFile(BytesIO(xlsx(ROWS))) as old, ZipFile(buffer, "w") as new:
         for name in old.namelist():

@@ -65,7 +65,7 @@ def test_line_is_unpacked_as_parsed() -> None:
     assert parsed.item == Item("club.jsonl", 3, b"", line.decode())
 
 
-def test_other_entries_keep_their_places() -> None:
+def test_other_entries_keep_their_order() -> None:
     """Rejections, progress, digests and notes in a block are unpacked unchanged and in order."""
     entries = [
         Rejection("bad-json", "the line is no object", "club.jsonl", 4),
@@ -116,17 +116,17 @@ class WeaklyReferencedEvent(dict[str, Any]):
 
 
 @pytest.mark.parametrize("process_items", [read_blocks, pack_blocks])
-def test_read_events_are_freed_early(process_items: Callable[..., Any]) -> None:
-    """A read event, which takes more memory than the parsed one, is freed when the game after the next is read."""
+def test_events_are_freed_soon_after_parsing(process_items: Callable[..., Any]) -> None:
+    """The event of a reader, which takes more memory than the parsed one, is freed before the game after next."""
     references: list[ref[WeaklyReferencedEvent]] = []
     alive_counts = list[int]()
 
     def yield_games() -> Iterator[Item]:
         for number in range(20):
             alive_counts.append(sum(reference() is not None for reference in references))
-            read = WeaklyReferencedEvent({**GAME, "data": {**GAME["data"], "game_id": f"g {number}"}})
-            references.append(ref(read))
-            yield build_item(read, None)
+            event = WeaklyReferencedEvent({**GAME, "data": {**GAME["data"], "game_id": f"g {number}"}})
+            references.append(ref(event))
+            yield build_item(event, None)
 
     assert len([*process_items(yield_games(), False)]) == 1
     assert max(alive_counts) <= 2

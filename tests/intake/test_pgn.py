@@ -64,7 +64,7 @@ def test_last_game_may_have_only_tags_in_one_line() -> None:
     ],
 )
 def test_casual_games_and_forfeits_are_marked(tags: dict[str, str], rated: bool | None, forfeit: str | None) -> None:
-    """Casual games are not rated, forfeits are noted, and a loss on time is neither."""
+    """Casual games are unrated and forfeits are noted; a loss on time, or by leaving at Chess.com, is ordinary."""
     data = read_game(**tags)["data"]
     assert (data.get("rated"), data.get("extra", {}).get("forfeit")) == (rated, forfeit)
 

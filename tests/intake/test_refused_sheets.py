@@ -42,9 +42,9 @@ def test_refusal_names_its_cell_and_a_remedy(
         rows = [list(cells) for cells in sheet.rows]
         rows[row][column] = content
         path.write_bytes(write(rows))
-    again = ratings("import", path, "--set", "game=catan", *sheet.options, db=one_db)
-    assert again.exit_code == 0, again.stderr
-    assert "1 appended" in again.stdout
+    second_import = ratings("import", path, "--set", "game=catan", *sheet.options, db=one_db)
+    assert second_import.exit_code == 0, second_import.stderr
+    assert "1 appended" in second_import.stdout
 
 
 FORFEITS = "Date,White,Black,Result\n2024-11-22,anna,ben,+:-\n2024-11-23,anna,ben,-/-\n2024-11-24,anna,ben,0-1F\n"

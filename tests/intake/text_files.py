@@ -87,7 +87,7 @@ CASES = {
         "Date (UTC),1st,2nd\n2024-11-22 12:00,anna,ben\n",
         refused=[("1 missing-column", "there is no column 'occurred_at', and 'Date (UTC)' is unknown; if it is")],
     ),
-    "a column of thirds": csv(
+    "an unknown column after the places": csv(
         "Date,1st,2nd,Drei\n2024-11-22,anna,ben,cleo\n",
         refused=[("1 unknown-column", "drop it with --map 'Drei=' if it contains no players and no results (known:")],
     ),
@@ -103,12 +103,12 @@ CASES = {
         games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 21 else 3} ben =1" for day in range(21, 31)],
         notes=["possible typing errors: 1 game won with 2, most others with 3 (line 2)"],
     ),
-    "goals, of which none is usual": csv(
+    "goals without a usual number": csv(
         "Date,Home,Away,Result\n" + "".join(f"2024-11-{day},anna,ben,{day % 7 + 1}:0\n" for day in range(11, 31)),
         games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={day % 7 + 1} ben =0" for day in range(11, 31)],
     ),
     "tabs": csv("Date\t1st\t2nd\n22.11.2024\tanna\tben\n", games=ONE, name="results.tsv"),
-    "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
+    "text in a file with another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
     "Excel in Western Europe": csv(
         "Datum;1.;2.\n22.11.2024;Müller;Jörg\n", "cp1252",
         notes=["read as cp1252 (Western Europe), with texts such as Müller, Jörg"],
@@ -124,11 +124,11 @@ CASES = {
     "Excel in Poland": csv(
         "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", refused=[("2 bad-utf8", "is not UTF-8"), ]
     ),
-    "Excel in Poland, as said": csv(
+    "Excel in Poland, with its encoding": csv(
         "Data;1.;2.\n22.11.2024;Łukasz;Żaneta\n", "cp1250", options=(*SET, "--encoding", "cp1250"),
         games=["2024-11-22-1 2024-11-22T11:00 Łukasz 1 Żaneta 2"],
     ),
-    "an encoding that it has not": csv(
+    "an encoding without the letters of the file": csv(
         "Data;1.;2.\n22.11.2024;Łukasz;ben\n", options=(*SET, "--encoding", "ascii"),
         refused=[("2 bad-utf8", "byte 23 is not ascii; name another encoding with --encoding")],
     ),
@@ -147,7 +147,7 @@ CASES = {
         games=['2024-11-22-1 2024-11-22T11:00 van Dam, Jan 1 O"Neill 2'],
     ),
     "a quotation mark within a name": csv('Date,1st,2nd\n2024-11-22,an"na,ben\n', games=[ONE[0].replace("an", 'an"')]),
-    "something behind a quotation mark": csv(
+    "text after a closing quotation mark": csv(
         'Date,1st,2nd\n2024-11-22,"anna"x,ben\n',
         refused=[("2 bad-csv", "',' expected after '\"'; check its quotation")],
     ),
@@ -156,7 +156,7 @@ CASES = {
         refused=[("3 bad-time", "'23.11.2024,ben,anna' is not a time like")],
     ),
     "UTF-8 as Excel saves it": csv("Date;1st;2nd\r\n22.11.2024;anna;ben\r\n", "utf-8-sig", games=ONE),
-    "UTF-16 that does not say so": csv(
+    "UTF-16 without a byte order mark": csv(
         "Date,1st,2nd\n22/11/2024,anna,ben\n", "utf-16-le",
         refused=[("1 bad-csv", "the file is neither text nor a spreadsheet; save its table as .xlsx or as CSV UTF-8")],
     ),
