@@ -119,7 +119,7 @@ DEFAULTS = {"kind": "placing", "rated": True, "aborted": False, "score_order": "
 
 @pytest.mark.parametrize("recorded_first", ["absent", "spelled out"])
 def test_defaults_are_the_same_content(ledger: Ledger, recorded_first: str) -> None:
-    """Defaults that are spelled out and defaults left out are the same content."""
+    """An event has the same content whether its defaults are spelled out or left out."""
     absent = [build_past_game("g-1", "anna", "ben"), build_registration("anna")]
     spelled_out = [build_past_game("g-1", "anna", "ben", **DEFAULTS), build_registration("anna", account="premium")]
     first, second = (absent, spelled_out) if recorded_first == "absent" else (spelled_out, absent)
@@ -184,13 +184,16 @@ def test_game_under_another_id_is_refused(ledger: Ledger) -> None:
 
 
 def test_large_record_refuses_the_batch(ledger: Ledger) -> None:
-    """A record that is too large refuses its whole batch."""
+    """A record that is too large refuses its whole batch, also if the other records are small."""
     result = append_drafts(ledger, build_registration("anna"), build_registration("ben"), by="r" * 65_535)
 
     assert [(index, rejection.code) for index, rejection in result.refused] == [
         (0, "record-too-large"),
         (1, "record-too-large"),
     ]
+    large_draft = build_registration("ben")._replace(by="r" * 65_535)
+    result = append_drafts(ledger, build_registration("anna"), large_draft)
+    assert [(index, rejection.code) for index, rejection in result.refused] == [(1, "record-too-large")]
     assert load_records(ledger) == []
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,10 +15,10 @@ GOOD_LINE = (
 )
 
 
-def change_good_line(**replaced: str) -> bytes:
+def change_good_line(**replacements: str) -> bytes:
     """Return the good game with the id g-2 and pieces of its text replaced."""
     text = GOOD_LINE.replace("g-1", "g-2")
-    for old, new in replaced.items():
+    for old, new in replacements.items():
         assert old in text
         text = text.replace(old, new)
     return text.encode()
@@ -132,7 +133,7 @@ BAD_LINES = {
     "an id with a C1 control character": (replace_in_good_line("anna", "an\\u009bna"), "bad-identifier"),
     "an id that reverses the text": (replace_in_good_line("anna", "\\u202eanna"), "bad-identifier"),
     "an id of 65 code points": (replace_in_good_line("anna", "a" * 65), "bad-identifier"),
-    "an id of no code points": (replace_in_good_line("anna", ""), "bad-identifier"),
+    "an empty id": (replace_in_good_line("anna", ""), "bad-identifier"),
     "an id with a leading space": (replace_in_good_line("anna", " anna"), "bad-identifier"),
     "an id with a trailing no-break space": (replace_in_good_line("anna", "anna\\u00a0"), "bad-identifier"),
     "an id with a slash": (replace_in_good_line("anna", "an/na"), "bad-identifier"),
@@ -150,7 +151,7 @@ BAD_LINES = {
     "a number in extra": (replace_in_good_line('"game_id"', '"extra":{"x":1},"game_id"'), "wrong-type"),
     "a list for a participant": (build_line_of("[]"), "wrong-type"),
     "null for a participant": (build_line_of("null"), "wrong-type"),
-    "a correction of nothing": (replace_in_good_line("game.recorded", "game.recorded "), "unknown-type"),
+    "a type with a trailing space": (replace_in_good_line("game.recorded", "game.recorded "), "unknown-type"),
     "brackets 50,000 deep": (
         replace_in_good_line('"game_id"', f'"extra":{"[" * 50_000}{"]" * 50_000},"game_id"'),
         "bad-json",
@@ -196,10 +197,15 @@ GOOD_LINES = {
 def test_fitting_places_and_scores_are_kept(
     line: bytes, places: list[int | None], db: str, ratings: Callable[..., Any]
 ) -> None:
-    """A game whose places and scores fit together is recorded as given."""
+    """A game whose places and scores fit together is recorded with the same places and scores."""
     (game,) = import_accepted(ratings, db, line)
 
     assert [participant.get("place") for participant in game["participants"]] == places
+    given_scores, recorded_scores = (
+        [Decimal(participant["score"]) if "score" in participant else None for participant in data["participants"]]
+        for data in (json.loads(line)["data"], game)
+    )
+    assert recorded_scores == given_scores
 
 
 @pytest.mark.parametrize(

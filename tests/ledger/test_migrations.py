@@ -173,17 +173,19 @@ def test_another_alembic_store_is_refused(store: str) -> None:
             open_or_upgrade(store)
 
 
-def test_opening_a_missing_file_creates_none(tmp_path: object) -> None:
+def test_opening_a_missing_file_creates_none(tmp_path: Path) -> None:
     """Opening a ledger file that does not exist fails and creates no file."""
     with pytest.raises(StoreUnavailable, match="there is no ledger"):
         open_ledger(f"{tmp_path}/missing.db")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_odd_file_name_is_kept(tmp_path: object) -> None:
+def test_odd_file_name_is_kept(tmp_path: Path) -> None:
     """A ledger whose file name has special characters is created and opened under exactly that name."""
     name = f"{tmp_path}/50% off? #1 über.db"
     upgrade(name)
     append_one_event(name)
 
+    assert Path(name).is_file()
     with open_ledger(name).reading() as connection:
         assert head(connection).position == 1
