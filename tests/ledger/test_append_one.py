@@ -96,8 +96,8 @@ def refuse_recheck(*arguments: Any) -> list[tuple[int, Rejection]]:
     return [(0, Rejection("still-needed", "asked"))]
 
 
-def test_plain_event_takes_one_step(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plain event is appended by one statement, without taking the lock."""
+def test_plain_event_takes_no_lock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain event is appended without taking the lock, and is not checked again if the head has not moved."""
 
     def fail_on_lock(*arguments: Any) -> None:
         raise AssertionError("took the lock")
@@ -105,7 +105,7 @@ def test_plain_event_takes_one_step(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ledger.dialect, "lock_and_read_head", fail_on_lock)
     assert append(ledger, [build_registration("anna")], by="referee", clock=lambda: 5).appended == 1
     assert append(ledger, [build_past_game("g-1", "anna", "ben")], by="referee", clock=lambda: 5).appended == 1
-    # an event that was checked at the head is not checked again
+    # `absent_at=2`: the event was checked when the head was at position 2
     assert (
         append(
             ledger, [build_registration("ben")], by="referee", clock=lambda: 5, recheck=refuse_recheck, absent_at=2

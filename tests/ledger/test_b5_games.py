@@ -12,7 +12,7 @@ from ratings_ledger.ledger.events.types import read_event, to_canonical_content
 
 
 def build_seat(text: str, vp: int | None = None, **members: Any) -> dict[str, Any]:
-    """Return a participant: `build_seat("anna 20 15 major", 1)` has power 20, influence 15 and a victory point."""
+    """Return a participant: `build_seat("anna 20 15 major", 1)` has power 20, influence 15, a major victory, 1 VP."""
     player, power, influence, victory = (*text.split(), None)[:4]
     participant = {"player": player, "power": int(str(power)), "influence": int(str(influence)), "victory": victory}
     return {**participant, **({} if vp is None else {"vp": vp}), **members}
@@ -228,7 +228,7 @@ def test_race_may_be_dual(race: str) -> None:
 
 
 def test_race_is_checked_like_other_labels() -> None:
-    """A race with a control character or a space at its end is refused."""
+    """A race that is empty or too long, has a control character, or begins with a space is refused."""
     for race in ("Narn\n", "", " Narn", "x" * 65):
         assert catch_refusal({**ANNA, "race": race}, BEN, CLEO)[0] == "bad-identifier"
 

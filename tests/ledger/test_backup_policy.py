@@ -1,6 +1,7 @@
 """Test which backups `backup make --keep` deletes.
 
-All but the last one and the one with the highest position, of all and in each kept day, week and month.
+It keeps the last backup, the one with the highest position, and the one with the highest position of each day, week
+and month that the policy covers.
 """
 
 import random
@@ -75,16 +76,17 @@ def test_days_are_in_utc() -> None:
     assert list_dropped_positions(build_backups("2026-03-29T01:30+02:00", "2026-03-29T02:30+02:00"), "2d") == []
 
 
-def test_newest_survive_a_clock_set_back() -> None:
-    """If the clock was set back, the newest backup and the one with the highest position are both kept."""
+def test_last_and_highest_backups_are_always_kept() -> None:
+    """The last backup and the one with the highest position are kept, even if the last one has an earlier date or fewer
+    events."""
     backups = build_backups("2026-03-01T03:00", "2026-03-02T03:00", "1970-01-01T00:00")
     assert list_dropped_positions(backups, "1d") == [1]
     older_copy = [*backups[:2], build_backup(1, datetime(2026, 3, 3, tzinfo=UTC))]
     assert list_dropped_positions(older_copy, "1d") == [1]
 
 
-def test_future_backup_takes_one_place() -> None:
-    """A backup made while the clock was ahead takes one place in the policy and no more."""
+def test_future_backup_counts_as_one_day() -> None:
+    """A backup made while the clock was ahead counts as one of the days of the policy and no more."""
     backups = build_backups("2026-03-01T03:00", "2090-01-01T03:00", "2026-03-02T03:00", "2026-03-03T03:00")
     assert list_dropped_positions(backups, "2d") == [1, 3]
     assert list_dropped_positions(backups, "3d") == [1]
@@ -116,7 +118,7 @@ def find_kept_naively(backups: list[Backup], policy: str) -> set[int]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_backups_follow_the_policy(policy: str, at_length: bool) -> None:
-    """For random dates, the kept backups match a naive model and always include the newest."""
+    """For random dates, the kept backups match a naive model and always include the last one."""
     for seed in range(2_000 if at_length else 200):
         backups = list(draw_backups(random.Random(seed)))
         expired_ids = [id(backup) for backup in select_expired(backups, parse_policy(policy))]

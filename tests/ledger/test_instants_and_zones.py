@@ -1,4 +1,4 @@
-"""Instants are exact to the microsecond in the years 1 to 9999; a local time that names no single one is refused."""
+"""Instants are exact to the microsecond from year 1 to 9999; a local time that names no single instant is refused."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, reset_tzpath

@@ -88,13 +88,13 @@ def test_refused_ledger_leaves_no_connection(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("appends", [False, True], ids=["read", "append"])
 def test_replaced_file_is_opened_anew(appends: bool, tmp_path: Path) -> None:
-    """After a backup has replaced its file, an open ledger reads and appends in the new file."""
+    """An open ledger whose file has been replaced by a backup reads and appends in the new file."""
     path, backup = tmp_path / "ratings.db", tmp_path / "backup.db"
     for file in (path, backup):
         rl.create(file, rulesets=["elo-chess"]).close()
     with rl.open(path) as ledger:
-        sides = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
-        game = {"game_id": "g-1", "game": "chess", "participants": sides}
+        participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+        game = {"game_id": "g-1", "game": "chess", "participants": participants}
         assert ledger.propose(game, by="mira", new_names="accept").commit().position == 2
         assert count_open_files(path) > 0
         backup.replace(path)
@@ -122,7 +122,7 @@ def test_appends_go_to_the_new_file(tmp_path: Path) -> None:
     ledger.close()
 
 
-def test_deleted_file_is_missed(tmp_path: Path) -> None:
+def test_deleted_file_is_noticed(tmp_path: Path) -> None:
     """A ledger whose file has been deleted answers with an error, not from the deleted file."""
     rl.create(tmp_path / "ratings.db").close()
     with rl.open(tmp_path / "ratings.db") as ledger:

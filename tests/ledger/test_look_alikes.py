@@ -25,7 +25,7 @@ def are_close(known: str, new: str) -> bool:
 
 @pytest.mark.parametrize("character", HIDDEN, ids=[f"U+{ord(character):04X}" for character in HIDDEN])
 def test_hidden_characters_make_no_other_name(character: str) -> None:
-    """A name with an invisible character at any place is close to the name without it."""
+    """A name with an invisible character at any position is close to the name without it."""
     assert is_hidden(character)
     for name in (character + "mira", f"mi{character}ra", "mira" + character, f"MIRA {character}"):
         assert are_close("mira", name)

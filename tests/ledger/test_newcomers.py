@@ -1,4 +1,4 @@
-"""Close names: examples, and drawn names compared with a naive definition; and cells with several players."""
+"""Close names: examples, and random names compared with a naive definition; and cells with several players."""
 
 import unicodedata
 from collections import Counter
@@ -92,16 +92,16 @@ def are_naively_close(left: str, right: str) -> bool:
     if min(sum(c.isalpha() for c in left), sum(c.isalpha() for c in right)) < 5:
         return False
     longer, shorter = sorted((left, right), key=len, reverse=True)
-    for place in range(len(left) - 1) if len(left) == len(right) else ():
-        pair = left[place : place + 2]
-        if not any(c.isdigit() for c in pair) and left[:place] + pair[::-1] + left[place + 2 :] == right:
+    for index in range(len(left) - 1) if len(left) == len(right) else ():
+        pair = left[index : index + 2]
+        if not any(c.isdigit() for c in pair) and left[:index] + pair[::-1] + left[index + 2 :] == right:
             return True
-    for place, letter in enumerate(longer):
+    for index, letter in enumerate(longer):
         if not letter.isdigit():
-            if longer[:place] + longer[place + 1 :] == shorter:
+            if longer[:index] + longer[index + 1 :] == shorter:
                 return True
-            for replaced in set(shorter):
-                if not replaced.isdigit() and longer[:place] + replaced + longer[place + 1 :] == shorter:
+            for new_letter in set(shorter):
+                if not new_letter.isdigit() and longer[:index] + new_letter + longer[index + 1 :] == shorter:
                     return True
     return False
 
@@ -113,7 +113,7 @@ SCRIPTS = ("abAé1 ü", "ab ,", "иЙйа 2", "ολΟό ", "美咲,沙", "カガ
 def draw_names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     """Draw known names in one script, and new names, which are changed known or new ones.
 
-    A letter is added, removed or replaced, two neighbours are swapped, or words change places.
+    A letter is added, removed or replaced, two neighbours are swapped, or words are reordered.
     """
     letters = draw(st.sampled_from(SCRIPTS))
     text = st.text(alphabet=letters, min_size=3, max_size=8)
@@ -123,11 +123,11 @@ def draw_names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
         name = draw(st.sampled_from([*known, *new]))
         change = draw(st.sampled_from(["letter", "letter", "swap", "words", "words"]))
         if change == "swap":
-            place = draw(st.integers(0, max(len(name) - 1, 0)))
-            new.append(name[:place] + name[place : place + 2][::-1] + name[place + 2 :])
+            index = draw(st.integers(0, max(len(name) - 1, 0)))
+            new.append(name[:index] + name[index : index + 2][::-1] + name[index + 2 :])
         elif change == "letter":
-            place, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *letters]))
-            new.append(name[:place] + letter + name[place + draw(st.integers(0, 1)) :])
+            index, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *letters]))
+            new.append(name[:index] + letter + name[index + draw(st.integers(0, 1)) :])
         else:
             new.append(draw(st.sampled_from([" ", ", "])).join(draw(st.permutations(split_words(name)))))
     return known, list(dict.fromkeys(name for name in new if name not in known))
@@ -135,7 +135,7 @@ def draw_names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
 
 @pytest.mark.slow
 def test_close_names_match_naive_definition() -> None:
-    """For drawn names, exactly the naively close pairs are found."""
+    """For random names, exactly the naively close pairs are found."""
     pair_counts: Counter[str] = Counter()
 
     @settings(max_examples=400)
@@ -143,8 +143,8 @@ def test_close_names_match_naive_definition() -> None:
     def compare(drawn: tuple[list[str], list[str]]) -> None:
         known, new = drawn
         expected = {}
-        for place, name in enumerate(new):
-            if close_names := [candidate for candidate in [*known, *new[:place]] if are_naively_close(name, candidate)]:
+        for index, name in enumerate(new):
+            if close_names := [candidate for candidate in [*known, *new[:index]] if are_naively_close(name, candidate)]:
                 expected[name] = sorted(close_names)
         assert {name: sorted(known_names) for name, known_names in find_close_names(new, known)} == expected
         for name, close_names in expected.items():

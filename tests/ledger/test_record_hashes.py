@@ -91,7 +91,7 @@ def test_restored_row_keeps_the_line_verbatim() -> None:
     assert row.leaf_hash.hex().startswith("c29d57a8")
 
 
-ALTERED = {
+ALTERED_LINES = {
     "another position": (RECORD.replace('"position":19', '"position":20'), "restore-mismatch"),
     "members in another order": (
         '{"type":"game.recorded",' + RECORD[1:].replace(',"type":"game.recorded"', ""),
@@ -114,7 +114,7 @@ ALTERED = {
 }
 
 
-@pytest.mark.parametrize(("line", "code"), ALTERED.values(), ids=ALTERED)
+@pytest.mark.parametrize(("line", "code"), ALTERED_LINES.values(), ids=ALTERED_LINES)
 def test_line_no_export_wrote_is_refused(line: str, code: str) -> None:
     """A line that no export can have written is refused by a restore with its code."""
     with pytest.raises(Refused) as refusal:

@@ -169,7 +169,7 @@ def format_published_lists(*hours: str) -> bytes:
 
 
 def join_events(*events: bytes) -> bytes:
-    """Join events, one per line; the last is refused."""
+    """Return events as lines; the case is about the last one."""
     return b"\n".join(events)
 
 
@@ -501,7 +501,7 @@ def make_game_ledger(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger with the shipped rulesets and the games that most cases refer to."""
     make_ruled_ledger(ratings, url)
     assert ratings("import", "-", db=url, input=RECORDED_GAME).exit_code == 0
-    # the games at positions 19 and 21 are corrected and voided
+    # the games at positions 21 and 23 are corrected and voided
     for name in ("h-8", "h-9"):
         recorded = ("record", "--game", "catan", "--game-id", name, "kurt", "lena", "--new-names", "accept")
         assert ratings(*recorded, db=url).exit_code == 0
@@ -530,7 +530,7 @@ def make_open_month_ledger(ratings: Callable[..., Any], url: str) -> None:
 
 
 def raise_memory_error(_: object) -> None:
-    """Fail as the reading of a file does that does not fit in memory."""
+    """Fail like the reader of a file that does not fit in memory."""
     raise MemoryError
 
 
@@ -545,7 +545,7 @@ def test_rejection_names_code_file_and_line(
 ) -> None:
     """Each bad input is refused with its code, file and line, and nothing is appended."""
     case = CASES[code]
-    # made before anything is replaced, because other cases copy the same ledger
+    # the ledger is made before the test replaces rules and readers, because other cases copy the same ledger
     make = make_empty_ledger if "--restore" in case.arguments else make_game_ledger
     make = make_open_month_ledger if code == "period-open" else make
     db = copy_ledger_file(make_sheet_ledger if "--sync" in case.arguments else make)

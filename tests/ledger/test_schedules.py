@@ -13,7 +13,7 @@ GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
 GAMES_EACH = {2: 14, 3: 9, 4: 16, 5: 25, 6: 18, 7: 21, 8: 16}
 SEATS_EACH = {2: 7, 3: 3, 4: 4, 5: 5, 6: 3, 7: 3, 8: 2}
 MEETINGS = {2: {2}, 3: {2, 3}, 4: {6, 7}, 5: {14, 15}, 6: {12, 13}, 7: {18}, 8: {16}}
-# how often a set of players that meets at all meets: once if there are more sets than games
+# the number of games of each set of players that plays together: one if there are more sets than games
 MEETINGS_OF_A_SET = {2: 2, 3: 1, 4: 1, 5: 1, 6: 1, 7: 3, 8: 16}
 
 
