@@ -347,7 +347,7 @@ UNSCORABLE_GAMES = {
         "(score_decimals = 1)",
     ),
     "a score with more decimals than any ruleset reads": (
-        build_game(build_seat("anna", 1, score="7.1234567"), SCORED[1], name="squash", numbers={"length": 5}),
+        build_game(build_participant("anna", 1, score="7.1234567"), SCORED[1], name="squash", numbers={"length": 5}),
         "score-too-fine",
         "the score of anna has more decimals than needs@1 allows (score_decimals = 1)",
     ),

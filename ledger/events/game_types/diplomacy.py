@@ -8,6 +8,7 @@ Places are strict: more centres at the end of the last year is better; if equal,
 on back to 1901; if equal in all years, the powers are placed in the order of `POWERS` (Italia 2010).
 """
 
+import re
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -129,4 +130,6 @@ def _check_years(years: list[str]) -> None:
     if missing := sorted({*expected} - {*years}):
         unexpected = sorted({*years} - {*expected})
         problem = f"{missing[0]} is missing" + (f", but there is {quote(unexpected[0])}" if unexpected else "")
+        if odd := [year for year in unexpected if not (re.fullmatch("[0-9]{4}", year) and int(year) >= FIRST_YEAR)]:
+            problem = f"{quote(odd[0])} is not a year from {FIRST_YEAR} on"
         raise Refused("years-not-gapless", f"{problem}; give every year from {FIRST_YEAR} without gaps")
