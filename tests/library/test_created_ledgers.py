@@ -21,8 +21,8 @@ OLD_REVISION = "0006"
 
 def build_game(game_id: str) -> dict[str, Any]:
     """Return a game that anna won."""
-    seats = [{"player": "anna", "place": 1}, {"player": "bea", "place": 2}]
-    return {"game_id": game_id, "game": "catan", "participants": seats}
+    participants = [{"player": "anna", "place": 1}, {"player": "bea", "place": 2}]
+    return {"game_id": game_id, "game": "catan", "participants": participants}
 
 
 def test_threads_share_a_ledger_in_memory() -> None:
@@ -60,6 +60,8 @@ def test_version_published_again_after_its_withdrawal_is_named() -> None:
         withdrawal = {"type": "event.voided", "data": {"id": "ruleset:elo-chess@1", "reason": "too early"}}
         ledger.propose(withdrawal, by="mira").commit()
         assert ledger.publish("elo-chess", by="mira") == ["elo-chess@1"]
+        first, _, again = (row.event["id"] for row in ledger.log().rows)
+        assert (first, again != first) == ("ruleset:elo-chess@1", True)
 
 
 SOURCES: dict[str, Callable[[], rl.RulesetSource]] = {
@@ -71,7 +73,10 @@ SOURCES: dict[str, Callable[[], rl.RulesetSource]] = {
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_ruleset_is_published_from_each_source(source: str) -> None:
-    """A ruleset is published once from a path, a file name or a text, and not again from its published data."""
+    """A ruleset is published once from a path, a file name or a text, and not again from its published data.
+
+    It can also be simulated from the same source.
+    """
     with rl.create(":memory:", zone="Europe/Berlin", rulesets=["elo-catan"]) as ledger:
         ruleset = SOURCES[source]()
         assert ledger.publish(ruleset, by="mira") == ["elo-catan@2"]

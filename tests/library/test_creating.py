@@ -44,13 +44,13 @@ def test_create_leaves_an_existing_ledger_alone(store: str) -> None:
 
 def test_open_creates_only_a_missing_ledger(tmp_path: Path) -> None:
     """Opening a missing ledger fails; with `create=True` it creates one, and later opens the same one."""
-    place = tmp_path / "club.db"
+    path = tmp_path / "club.db"
     with pytest.raises(rl.NoLedger):
-        rl.open(place)
-    with rl.open(place, create=True) as ledger:
+        rl.open(path)
+    with rl.open(path, create=True) as ledger:
         ledger.publish("elo-chess", by="mira")
 
-    with rl.open(place, create=True) as ledger:
+    with rl.open(path, create=True) as ledger:
         assert ledger.head.position == 1
 
 
@@ -65,15 +65,15 @@ def test_open_creates_only_a_missing_ledger(tmp_path: Path) -> None:
         ({"rulesets": [3]}, "rulesets", "not int"),
         ({"rulesets": ["id = 'x'"]}, "rulesets", "version: missing key"),
         ({"rulesets": [Path("none.toml")]}, "rulesets", "none.toml cannot be read"),
-        ({"by": ""}, "by", "by"),
+        ({"by": ""}, "by", "by: '' must have 1 to 2,000 characters"),
     ],
 )
 def test_wrong_argument_creates_no_ledger(tmp_path: Path, options: dict[str, Any], argument: str, message: str) -> None:
     """A wrong argument of `create` is named, and no file is created."""
-    place = tmp_path / "club.db"
+    path = tmp_path / "club.db"
 
     with pytest.raises(rl.BadArgument) as refusal:
-        rl.create(place, **options)
+        rl.create(path, **options)
 
     assert message in str(refusal.value)
     assert (refusal.value.argument, list(tmp_path.iterdir())) == (argument, [])
@@ -81,13 +81,13 @@ def test_wrong_argument_creates_no_ledger(tmp_path: Path, options: dict[str, Any
 
 def test_conflicting_rulesets_leave_no_file(tmp_path: Path) -> None:
     """Two different texts of the same version are refused, and no file remains."""
-    place = tmp_path / "club.db"
+    path = tmp_path / "club.db"
     conflicting_text = TOML.replace('version = "2"', 'version = "1"')
 
     with pytest.raises(rl.Refused):
-        rl.create(place, rulesets=["elo-catan", conflicting_text])
+        rl.create(path, rulesets=["elo-catan", conflicting_text])
 
-    assert not place.exists()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("kind", ["text", "path", "tables"])
@@ -125,8 +125,15 @@ def test_example_is_the_same_each_time() -> None:
 
     assert standings[0].rows == standings[1].rows
     assert standings[0].digest == standings[1].digest
-    assert ladders[:5] == ["b5-league/2025-1", "elo-catan/3-4", "elo-catan/5-6", "elo-catan/all", "galactic-points"]
-    places = {seat["player"]: seat["place"] for seat in corrected}
+    assert ladders == [
+        "b5-league/2025-1",
+        "elo-catan/3-4",
+        "elo-catan/5-6",
+        "elo-catan/all",
+        "galactic-points",
+        "youplay-league/spring",
+    ]
+    places = {participant["player"]: participant["place"] for participant in corrected}
     assert (places["Åke"], places["Ada"]) == (1, 2)
 
 

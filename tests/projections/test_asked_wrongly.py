@@ -11,7 +11,7 @@ from test_views import LADDER, make_ledger_with_games
 
 import ratings_ledger as rl
 
-TOO_LONG = 10**5_000  # too long for Python to write
+TOO_LONG = 10**5_000  # more digits than Python converts to text
 DEEP: list[Any] = []
 for _ in range(2_000):
     DEEP = [DEEP]
@@ -96,7 +96,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
 
 @pytest.mark.parametrize("name", BAD_CALLS)
 def test_bad_argument_is_rejected_with_message(name: str, ledger: Any) -> None:
-    """A bad argument is rejected with a message that names the expected value."""
+    """A bad argument raises an error with exactly the expected message, also if the value cannot be printed."""
     call, message = BAD_CALLS[name]
     with pytest.raises(rl.LedgerError) as error:
         call(ledger)
@@ -144,23 +144,23 @@ def test_proposal_is_committed_by_one_thread(ledger: Any) -> None:
         assert ledger.head.position == before + 1
 
 
-def test_staying_thread_has_its_own_connection(ledger: Any) -> None:
-    """A query of another thread, while one thread stays in a view, has a connection of its own that stays open."""
-    view, staying, leaving = ledger.at(), Barrier(2), Barrier(2)
+def test_thread_does_not_use_a_connection_held_by_another(ledger: Any) -> None:
+    """While one thread holds a connection, a query of another thread has its own, which stays open after the first."""
+    view, holding, released = ledger.at(), Barrier(2), Barrier(2)
 
     def hold_view() -> None:
         with view.hold_connection():
             view.standings(LADDER)
-            staying.wait()
-            staying.wait()
-        leaving.wait()
+            holding.wait()
+            holding.wait()
+        released.wait()
 
     thread = Thread(target=hold_view)
     thread.start()
-    staying.wait()
+    holding.wait()
     with view.query(LADDER, lazily=True) as question:
-        staying.wait()
-        leaving.wait()
+        holding.wait()
+        released.wait()
         closed = question.connection.closed
     thread.join()
     assert not closed
@@ -230,7 +230,7 @@ MIXED_UP_CALLS: dict[str, tuple[Callable[[Any], object], type[rl.LedgerError], s
 
 @pytest.mark.parametrize("name", MIXED_UP_CALLS)
 def test_mixed_up_names_get_the_right_call(name: str, ledger: Any) -> None:
-    """A name of the wrong kind raises an error with its kind and the right call."""
+    """A name of the wrong kind raises an error with its kind and, if there is one, the right call."""
     call, exception, message = MIXED_UP_CALLS[name]
     with pytest.raises(exception) as error:
         call(ledger)
@@ -239,12 +239,14 @@ def test_mixed_up_names_get_the_right_call(name: str, ledger: Any) -> None:
 
 
 def test_unknown_names_are_reported_as_unknown(ledger: Any) -> None:
-    """An unknown name is reported as unknown, also beside a name in the wrong place."""
+    """An unknown name is reported as unknown, also beside a name in the wrong place; it has no kind."""
     view = ledger.at()
     with pytest.raises(rl.Unknown, match="no game 'g-9' is recorded"):
         view.explain(LADDER, "g-9")
     with pytest.raises(rl.BadArgument, match="no ruleset is called 'no-such'"):
         view.history("no-such", "anna")
+    with pytest.raises(rl.BadArgument, match="no ruleset is called 'no-such'"):
+        view.history("no-such", LADDER)
     with pytest.raises(rl.Unknown, match="did you mean anna"):
         view.history(LADDER, "ana")
     assert view.kinds_of("anna") == {"player"}

@@ -27,18 +27,20 @@ def ledger() -> Iterator[rl.Ledger]:
         yield created
 
 
-def propose_games(ledger: rl.Ledger, *labels: dict[str, str]) -> rl.Proposal:
-    """Propose a game of the same players in March 2024 for each of some labels."""
+def propose_games(ledger: rl.Ledger, *labels: dict[str, str], month: str = "2024-03") -> rl.Proposal:
+    """Propose a game between anna and ben in this month for each of these sets of labels."""
     first = ledger.head.position
     games = [
-        build_event("game.recorded", "2024-03-01T12:00:00Z", **build_game_data(f"g-{number}", "anna", "ben", **members))
+        build_event(
+            "game.recorded", f"{month}-01T12:00:00Z", **build_game_data(f"g-{number}", "anna", "ben", **members)
+        )
         for number, members in enumerate(labels, first)
     ]
     return ledger.propose(games, "test")
 
 
 def propose_groups(ledger: rl.Ledger, *groups: str) -> rl.Proposal:
-    """Propose a game of each of some groups."""
+    """Propose a game in each of these groups."""
     return propose_games(ledger, *({"group": group} for group in groups))
 
 
@@ -63,18 +65,22 @@ def test_label_with_a_slip_is_like_an_existing_one(new: str, meant: str | None, 
 
 
 def test_similar_ladders_differ_in_one_label() -> None:
-    """A ladder is like one that differs in a single label, apart from the month; the first such label is suggested."""
-    existing = {"city": "berlin", "group": "basic"}, {"city": "bonn", "group": "rivals"}
-    new = [
-        {"city": city, "group": group}
-        for city, group in (("berlni", "basic"), ("berlni", "rivals"), ("bonn", "rivlas"))
-    ]
+    """A ladder is like one that differs in a single label, apart from the month; the first such label counts."""
+    existing, new = (
+        [{"city": city, "group": group} for city, group in pairs]
+        for pairs in (
+            (("berlin", "basic"), ("bonn", "rivals"), ("hamburg", "knights"), ("hambrug", "knihgts")),
+            (("berlni", "basic"), ("berlni", "rivals"), ("bonn", "rivlas"), ("hambrug", "knights")),
+        )
+    )
     with rl.create(rulesets=[RULESET.format(by=["city", "group", "month"])]) as ledger:
         propose_games(ledger, *existing).commit()
-        assert propose_games(ledger, *new).result.close_ladders == {
-            "r/berlni/basic/2024-03": "r/berlin/basic/2024-03",
-            "r/bonn/rivlas/2024-03": "r/bonn/rivals/2024-03",
-        }
+        for month in ("2024-03", "2024-04"):
+            assert propose_games(ledger, *new, month=month).result.close_ladders == {
+                f"r/berlni/basic/{month}": f"r/berlin/basic/{month}",
+                f"r/bonn/rivlas/{month}": f"r/bonn/rivals/{month}",
+                f"r/hambrug/knights/{month}": f"r/hamburg/knights/{month}",
+            }
 
 
 def test_later_of_two_similar_new_ladders_is_reported(ledger: rl.Ledger) -> None:

@@ -9,19 +9,19 @@ from own_rules import find_shipped_text
 CATAN = "catan-elo/basic"
 
 
-def build_catan_game(*participants, day=1, year=2020, **members):
+def build_catan_game(*texts, at="2020-01-01T12:00:00Z", **members):
     """Return a game of Catan: `build_catan_game("anna 1", "ben 2 abandoned", "cleo 2 substitute ben")`."""
     names = ("player", "place", "status", "replaces")
-    seats = [dict(zip(names, text.split(), strict=False)) for text in participants]
-    for participant in seats:
+    participants = [dict(zip(names, text.split(), strict=False)) for text in texts]
+    for participant in participants:
         participant["place"] = int(participant["place"])
-    data = {"game_id": "g", "game": "catan", "group": "basic", "participants": seats, **members}
-    return {"type": "game.recorded", "occurred_at": f"{year}-01-{day:02d}T22:59:59Z", "data": data}
+    data = {"game_id": "g", "game": "catan", "group": "basic", "participants": participants, **members}
+    return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 
 @pytest.fixture
 def explain_game(ratings, ledger_url):
-    """Return a function that explains the game of these events: (changes by player, reason if it does not count)."""
+    """Return a function that records events and explains their game: (changes by player, why it does not count)."""
 
     def explain_last_game(*events):
         fill(ledger_url, [build_ruleset_event(find_shipped_text("catan-elo")), *events])
@@ -53,7 +53,7 @@ def test_three_ratings_match_source_example(explain_game):
         build_adjustment(CATAN, "b", "0", 1),
         build_adjustment(CATAN, "c", "400", 1),
     ]
-    changes, _ = explain_game(*start, build_catan_game("a 1", "b 2", "c 3", day=2))
+    changes, _ = explain_game(*start, build_catan_game("a 1", "b 2", "c 3", at="2020-01-02T12:00:00Z"))
 
     assert changes == {"a": "8", "b": "5", "c": "-13"}
 
@@ -68,12 +68,12 @@ def test_free_account_is_left_out(explain_game):
     assert changes == {"a": "4", "b": "0", "c": "-4"}
 
 
-@pytest.mark.parametrize(("day", "counts"), [(30, False), (31, True)])
-def test_games_count_from_31_january_2009(explain_game, day, counts):
+@pytest.mark.parametrize(("time", "counts"), [("22:59:59", False), ("23:00:00", True)])
+def test_games_count_from_31_january_2009(explain_game, time, counts):
     """Only games from 31 January 2009 on count, by the time in Berlin.
 
-    A second before midnight in Berlin is 22:59:59 in UTC.
+    Midnight in Berlin is 23:00:00 in UTC on 30 January.
     """
-    _, why_not = explain_game(build_catan_game("a 1", "b 2", day=day, year=2009))
+    _, why_not = explain_game(build_catan_game("a 1", "b 2", at=f"2009-01-30T{time}Z"))
 
     assert why_not == (None if counts else "catan-elo was not in force yet; its first version applies from 2009-01-31")
