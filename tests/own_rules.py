@@ -54,7 +54,7 @@ def list_columns_of_kind(kind: str) -> list[str]:
 
 
 def list_malformed_members(rule: Rule) -> list[str]:
-    """Return the errors in the members of a rule, any of which prevents that the program loads the rule."""
+    """Return the errors in the members of a rule, any of which prevents the program from loading it."""
     return [*registry.find_malformed_members(rule)]
 
 

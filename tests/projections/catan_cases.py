@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import dropwhile
 from typing import Any
 
-from catan_years import CARDS, CLOCKS, TWINS
+from catan_years import CARDS, CLOCK_CHANGE_DAYS, TWINS
 from oracle.counting import View
 from oracle.log import (
     Event,
@@ -74,7 +74,7 @@ def _find_cases_of_game(game: Game) -> Cases:
         "another month in UTC": at.month != local.month,
         "another year in UTC": at.year != local.year,
         "23:30 UTC on 28 February": f"{at:%m-%d %H:%M}" == "02-28 23:30" and local.month == 3,
-        "night when clocks change": CLOCKS[at.year].get(at.month) == at.day and at.hour < 3,
+        "night when clocks change": CLOCK_CHANGE_DAYS[at.year].get(at.month) == at.day and at.hour < 3,
         "29 February": f"{local:%m-%d}" == "02-29",
     }
 

@@ -1,4 +1,4 @@
-"""A year of Catan, drawn from a seed: games in two cities, and every later change of games, players and rules.
+"""A random year of Catan, drawn from a seed: games in two cities, and every later change of games, players and rules.
 
 Every event has an id. The events are in the order of recording: late games, corrections and renames come where they
 were recorded.
@@ -13,21 +13,21 @@ from histories import build_ruleset_event
 from own_rules import find_shipped_texts
 
 Event = dict[str, Any]
-# (moment of recording, event)
-Keyed = list[tuple[float, Event]]
+# (sort key: when the event is recorded, event)
+KeyedEvents = list[tuple[float, Event]]
 
 YEARS = (2007, 2008, 2009, 2010, 2012, 2013)
 PLAYERS = ("anna", "ben", "cleo", "dora", "Émile", "ζωή", "a b")
-# they play together and share places, so that their scores are often equal
+# two players who play together and share places, so that their scores are often equal
 TWINS = ("gus", "hal")
 CITIES = ("7", "Köln")
 GROUPS = ("basic", "cities-knights", "expansions")
 CARDS = ("card-game", "card-tournament")
 LEAVERS = ("abandoned", "surrendered", "removed")
-# where days, months and years end in Berlin, in winter and in summer
+# when days, months and years end in Berlin, in winter and in summer
 EDGES = ("22:59:59.999999", "23:00:00", "23:30:00", "21:59:59.999999", "22:00:00", "22:30:00", "23:30:00")
-# the nights when clocks change, and the moments around the change
-CLOCKS = {
+# by year and month, the day when clocks change; and the times around the change
+CLOCK_CHANGE_DAYS = {
     2007: {3: 25, 10: 28},
     2008: {3: 30, 10: 26},
     2009: {3: 29, 10: 25},
@@ -35,7 +35,7 @@ CLOCKS = {
     2012: {3: 25, 10: 28},
     2013: {3: 31, 10: 27},
 }
-CHANGES = ("00:59:59.999999", "01:00:00", "01:30:00")
+CLOCK_CHANGE_TIMES = ("00:59:59.999999", "01:00:00", "01:30:00")
 OTHER_POINTS = {"2": [2, 0], "3": [5, 2, 0], "4": [7, 4, 1, 0], "5": [9, 5, 2, 1, 0], "6": [9, 6, 3, 2, 1, 0]}
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
@@ -59,15 +59,15 @@ def draw_year(seed: int) -> list[Event]:
     aliases = {name: f"{name}2" for name in chance.sample(PLAYERS, chance.randint(0, 3))}
     games = sorted(_draw_games(chance, year), key=lambda game: str(game["occurred_at"]))
     order = chance.choice(["as played", "some late", "shuffled"])
-    keyed: Keyed = [(-1, event) for event in build_shipped_rulesets()]
-    met: dict[str, float] = {}
+    keyed: KeyedEvents = [(-1, event) for event in build_shipped_rulesets()]
+    first_keys: dict[str, float] = {}
     for number, game in enumerate(games):
         late = order == "shuffled" or (order == "some late" and chance.random() < 0.1)
         key = chance.uniform(0, len(games)) if late else float(number)
-        for at, event in [(key, game), *_draw_changes(chance, year, game, key, len(games))]:
-            keyed.append((at, _apply_aliases(chance, event, aliases, met, at)))
+        for event_key, event in [(key, game), *_draw_changes(chance, year, game, key, len(games))]:
+            keyed.append((event_key, _apply_aliases(chance, event, aliases, first_keys, event_key)))
     keyed += _draw_accounts(chance, year, len(games))
-    keyed += _draw_renames(chance, aliases, met, len(games))
+    keyed += _draw_renames(chance, aliases, first_keys, len(games))
     keyed += [(chance.uniform(0, len(games)), event) for event in _draw_variants(chance, year, seed)]
     ordered = sorted((key, number) for number, (key, _) in enumerate(keyed))
     return [keyed[number][1] for _, number in ordered]
@@ -83,8 +83,8 @@ def _draw_games(chance: random.Random, year: int) -> list[Event]:
     regulars = chance.sample(PLAYERS, chance.randint(3, len(PLAYERS)))
     games: list[Event] = []
     for month in range(1, 13):
-        busy = chance.choice([0, 3, 12, 15, 15, 18, 18, 18, 20])
-        labels = [main] * busy
+        main_games = chance.choice([0, 3, 12, 15, 15, 18, 18, 18, 20])
+        labels = [main] * main_games
         labels += [{"city": chance.choice(CITIES), "group": chance.choice(GROUPS)} for _ in range(chance.randint(0, 4))]
         if chance.random() < 0.2:
             labels += [{"city": chance.choice(CITIES), "group": chance.choice([*GROUPS, *CARDS])}] * 9
@@ -106,13 +106,13 @@ def _draw_games(chance: random.Random, year: int) -> list[Event]:
 
 
 def _draw_time(chance: random.Random, year: int, month: int) -> str:
-    """Draw a time within a month, often one that is in another day or month by another clock."""
+    """Draw a time within a month, often one that falls in another day or month in Berlin than in UTC."""
     last = monthrange(year, month)[1]
     kind = chance.random()
     if kind < 0.12:
         return f"{year}-{month:02d}-{last}T{chance.choice(EDGES)}Z"
-    if kind < 0.2 and month in CLOCKS[year]:
-        return f"{year}-{month:02d}-{CLOCKS[year][month]}T{chance.choice(CHANGES)}Z"
+    if kind < 0.2 and month in CLOCK_CHANGE_DAYS[year]:
+        return f"{year}-{month:02d}-{CLOCK_CHANGE_DAYS[year][month]}T{chance.choice(CLOCK_CHANGE_TIMES)}Z"
     return f"{year}-{month:02d}-{chance.randint(1, last):02d}T{chance.randint(0, 23):02d}:{chance.randint(0, 3)}0:00Z"
 
 
@@ -157,9 +157,9 @@ def _add_leavers(chance: random.Random, participants: list[dict[str, Any]]) -> N
                     del leaver[name]
 
 
-def _draw_changes(chance: random.Random, year: int, game: Event, key: float, end: int) -> Keyed:
+def _draw_changes(chance: random.Random, year: int, game: Event, key: float, end: int) -> KeyedEvents:
     """Draw later events of a game: corrections of result, date, city and more; voids."""
-    changes: Keyed = []
+    changes: KeyedEvents = []
     current_data, game_id, number = dict(game["data"]), game["data"]["game_id"], 0
     voided = False
     while chance.random() < (0.07 if not changes else 0.35):
@@ -191,9 +191,9 @@ def _draw_changes(chance: random.Random, year: int, game: Event, key: float, end
 
 
 def _apply_aliases(
-    chance: random.Random, event: Event, aliases: dict[str, str], met: dict[str, float], at: float
+    chance: random.Random, event: Event, aliases: dict[str, str], first_keys: dict[str, float], key: float
 ) -> Event:
-    """Return the event with other ids for some players; record in `met` each named id with its first position."""
+    """Return the event with other ids for some players; keep in `first_keys` the lowest key at which each id plays."""
     data = event["data"].get("game", event["data"])
     if "participants" not in data:
         return event
@@ -201,17 +201,19 @@ def _apply_aliases(
     participants = []
     for participant in data["participants"]:
         named = {
-            key: used.get(participant[key], participant[key]) for key in ("player", "replaces") if key in participant
+            member: used.get(participant[member], participant[member])
+            for member in ("player", "replaces")
+            if member in participant
         }
-        met[named["player"]] = min(at, met.get(named["player"], at))
+        first_keys[named["player"]] = min(key, first_keys.get(named["player"], key))
         participants.append(participant | named)
     data = data | {"participants": participants}
     return event | {"data": event["data"] | {"game": data} if "game" in event["data"] else data}
 
 
-def _draw_accounts(chance: random.Random, year: int, end: int) -> Keyed:
+def _draw_accounts(chance: random.Random, year: int, end: int) -> KeyedEvents:
     """Draw changes of accounts during the year, at its last instant, just after it, and at equal times."""
-    events: Keyed = []
+    events: KeyedEvents = []
     edges = [f"{year}-12-31T22:59:59.999999Z", f"{year}-12-31T23:00:00Z", f"{year}-06-01T00:00:00Z"]
     for number, player in enumerate((*PLAYERS, *TWINS)):
         key = chance.uniform(0, end)
@@ -231,14 +233,16 @@ def _draw_accounts(chance: random.Random, year: int, end: int) -> Keyed:
     return events
 
 
-def _draw_renames(chance: random.Random, aliases: dict[str, str], met: dict[str, float], end: int) -> Keyed:
+def _draw_renames(
+    chance: random.Random, aliases: dict[str, str], first_keys: dict[str, float], end: int
+) -> KeyedEvents:
     """Draw renames that merge the two ids of a player: in either direction, along a chain, or withdrawn later."""
-    events: Keyed = []
+    events: KeyedEvents = []
     at = "2015-01-01T00:00:00Z"
     for name, alias in aliases.items():
-        if name not in met or alias not in met:
+        if name not in first_keys or alias not in first_keys:
             continue
-        key = chance.uniform(max(met[name], met[alias]), end)
+        key = chance.uniform(max(first_keys[name], first_keys[alias]), end)
         style = chance.choice(["merge", "onto", "chain", "chain", "back", "back", "two people"])
         pair = {"player": name, "new_player": alias} if style == "onto" else {"player": alias, "new_player": name}
         if style != "two people":

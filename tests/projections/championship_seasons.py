@@ -15,7 +15,7 @@ FIRST, LAST = 1950, 2018
 Row = dict[str, str]
 Participant = dict[str, Any]
 
-# first season: the points by place
+# from a first season on: the points by place
 POINTS = {
     1950: [8, 6, 4, 3, 2],
     1960: [8, 6, 4, 3, 2, 1],
@@ -37,10 +37,11 @@ HALVES = {
     1975: ((7, 6), (7, 6)), 1976: ((8, 7), (8, 7)), 1977: ((9, 8), (8, 7)), 1978: ((8, 7), (8, 7)),
     1979: ((7, 4), (8, 4)), 1980: ((7, 5), (7, 5)),
 }  # fmt: skip
-# the source breaks ties by the places that score, since 2000 by all places; in some seasons then by the earlier result
+# the source breaks ties by the places that score, since 2000 by all places; in some seasons, remaining ties are broken
+# by the earlier result
 COUNTED_UNTIL, FIRST_DECIDES = 1999, (1998, 1999, 2003, 2004, 2006)
-# shares of a point as the results have them
-ROUNDED = {".14": Fraction(1, 7), ".33": Fraction(1, 3)}
+# fractions of a point as the results round them: the exact fraction
+EXACT_FRACTIONS = {".14": Fraction(1, 7), ".33": Fraction(1, 3)}
 
 
 def find_points_by_place(season: int) -> list[int]:
@@ -89,7 +90,7 @@ def write_rulesets() -> dict[str, str]:
 def parse_points(text: str) -> Fraction:
     """Return the exact points of a result; the results round fractions of a point to two places."""
     whole, dot, decimals = (text or "0").partition(".")
-    return int(whole) + ROUNDED[dot + decimals] if dot + decimals in ROUNDED else Fraction(text or 0)
+    return int(whole) + EXACT_FRACTIONS[dot + decimals] if dot + decimals in EXACT_FRACTIONS else Fraction(text or 0)
 
 
 def read_csv(name: str) -> list[Row]:
@@ -115,10 +116,10 @@ def read_tables() -> dict[tuple[int, int], list[Row]]:
 
 
 class Race:
-    """A race by its results: the points for each car, and the car with which each driver is recorded.
+    """A race as its results describe it: the points for each car, and the car with which each driver is recorded.
 
-    By index of the row: `part` is the driver's share of the points for the place, `bonus` the points for the fastest
-    lap.
+    By index of the row: `value` is the driver's points, `part` the share of the points for the place, and `bonus` the
+    points for the fastest lap. `worth` is the points by place, and `cars` the indexes of the rows by place.
     """
 
     def __init__(self, season: int, rows: list[Row]) -> None:
@@ -204,21 +205,21 @@ class Race:
         for gap in {*range(1, len(self.worth) + 1)} - {*self.cars} if len(self.cars) > len(self.worth) else ():
             seats[gap] = [next(row["driver"] for row in self.rows if row["status"] == "DSQ")]
         guests, removed = self.find_guest_places(), self.find_removed_places()
-        recorded: dict[str, Participant] = {}
+        participants: dict[str, Participant] = {}
         for number, place in enumerate(sorted(seats), 1):
             assert number == place or place > len(self.worth), "a place with points must have a driver"
             first, *other_drivers = seats[place]
-            recorded[first] = {"player": first, "place": number}
+            participants[first] = {"player": first, "place": number}
             if other_drivers:
-                recorded[first]["status"] = "abandoned"
-                recorded[other_drivers[0]] = {
+                participants[first]["status"] = "abandoned"
+                participants[other_drivers[0]] = {
                     "player": other_drivers[0],
                     "place": number,
                     "status": "substitute",
                     "replaces": first,
                 }
             elif place in removed or place not in self.cars:
-                recorded[first]["status"] = "removed"
+                participants[first]["status"] = "removed"
             indexes = self.cars.get(place, [0])
             drivers = len(indexes)
             if part := max(self.part[index] for index in indexes):
@@ -227,17 +228,17 @@ class Race:
                 numbers = {"guest": 1} if place in guests else {}
                 if drivers != 1 + bool(other_drivers):
                     numbers["drivers"] = drivers
-                recorded[driver]["numbers"] = numbers
-        for driver in main.keys() - recorded.keys():
-            recorded[driver] = {"player": driver, "place": len(seats) + 1, "status": "abandoned", "numbers": {}}
+                participants[driver]["numbers"] = numbers
+        for driver in main.keys() - participants.keys():
+            participants[driver] = {"player": driver, "place": len(seats) + 1, "status": "abandoned", "numbers": {}}
         for index, row in enumerate(self.rows):
-            numbers = recorded[row["driver"]]["numbers"]
+            numbers = participants[row["driver"]]["numbers"]
             if self.bonus[index]:
                 numbers["fastest_lap"] = 1
             at_seat = row["driver"] in seats.get(self.find_place(index), [])[:2] and index == main[row["driver"]]
             if self.season <= SHARED_UNTIL and self.part[index] and not at_seat:
                 numbers["other_points"] = numbers.get("other_points", 0) + int(self.part[index] * 840)
-        return [{key: value for key, value in row.items() if value != {}} for row in recorded.values()]
+        return [{key: value for key, value in row.items() if value != {}} for row in participants.values()]
 
     def build_event(self, round_: int) -> dict[str, Any]:
         """Return the race as an event."""

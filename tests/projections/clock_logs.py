@@ -15,7 +15,7 @@ MEMBERS = {"offered": "choice", "decided": "choice", "pause_answered": "answer"}
 
 
 def build_log(text: str, players: str = "anna ben cleo dora", **timers: int) -> list[Event]:
-    """Return the events of a game that these players start at 0, with other values of some timers."""
+    """Return the events of a game that these players start at 0; `timers` are those that differ from the defaults."""
     started = build_event("clock.started", at=0, players=players.split(), **({"timers": timers} if timers else {}))
     return [started, *(read_line(line) for line in text.splitlines() if line.strip())]
 
@@ -52,25 +52,25 @@ def load_state(events: list[Event], at: int | None = None) -> ClockState:
     return build_clock_state(events, at)
 
 
-def describe_state(text, at=None, **started):
-    """Return the state of the clock as JSON."""
-    return load_state(build_log(text, **started), at).model_dump()
+def describe_state(text, at=None, **options):
+    """Return the state of the clock as JSON; here and below, `options` are those of `build_log`."""
+    return load_state(build_log(text, **options), at).model_dump()
 
 
-def describe_player(text, at=None, name="anna", **started):
+def describe_player(text, at=None, name="anna", **options):
     """Return a player's part of the state of the clock."""
-    return next(row for row in describe_state(text, at, **started)["players"] if row["player"] == name)
+    return next(row for row in describe_state(text, at, **options)["players"] if row["player"] == name)
 
 
-def read_timers(text, at=None, name="anna", **started):
+def read_timers(text, at=None, name="anna", **options):
     """Return a player's timers: (main timer, auxiliary timer, which of them runs)."""
-    row = describe_player(text, at, name, **started)
+    row = describe_player(text, at, name, **options)
     return row["main_ms"], row["auxiliary_ms"], row["running"]
 
 
-def find_refusal(text, **started):
+def find_refusal(text, **options):
     """Return the first bad event as (line, code, message)."""
-    return find_refusal_in(build_log(text, **started))
+    return find_refusal_in(build_log(text, **options))
 
 
 def find_refusal_in(events: list[Event]) -> tuple[int, str, str]:
@@ -85,14 +85,14 @@ def explain(events: list[Event], name: str, at: int | None = None) -> ClockExpla
     return explain_clock(events, name, at)
 
 
-def list_lines(text, at=None, name="anna", **started):
+def list_lines(text, at=None, name="anna", **options):
     """Return the lines of an explanation as (at, what, change, main timer afterwards), and check their sum."""
-    explanation = explain(build_log(text, **started), name, at).model_dump()
+    explanation = explain(build_log(text, **options), name, at).model_dump()
     assert sum(line["change_ms"] for line in explanation["lines"]) == explanation["main_ms"]
     return [(line["at"], line["what"], line["change_ms"], line["main_ms"]) for line in explanation["lines"]]
 
 
-def read_pause(text, at=None, **started):
+def read_pause(text, at=None, **options):
     """Return (whether a pause is requested, when it was granted, when it began)."""
-    clock = describe_state(text, at, **started)
+    clock = describe_state(text, at, **options)
     return clock["pause_asked"] is not None, clock["pause_granted_at"], clock["paused_at"]

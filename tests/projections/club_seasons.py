@@ -16,6 +16,7 @@ DRIVERS = [f"d{number:02d}" for number in range(14)]
 CLUBS = ["Alpha", "Beta Racing", "Gamma", "Delta", "d03"]
 # (old name, new name): Delta merges into Gamma, and Beta Racing is renamed twice
 RENAMES = [("Beta Racing", "Beta"), ("Delta", "Gamma"), ("Beta", "Beta & Sons")]
+# (rounds, how many best results count)
 PARTS = [(4, 3), (5, 4)]
 
 RULESET = """
@@ -43,7 +44,7 @@ fastest_lap = 1
 
 
 def write_ruleset(name: str, members: str = "") -> str:
-    """Return the ruleset of drivers, or with the `members` of clubs theirs."""
+    """Return a ruleset that ranks drivers, or clubs if `members` has the members for that."""
     return RULESET.replace("NAME", name).replace("MEMBERS", members)
 
 
@@ -86,7 +87,7 @@ class Race:
 
     @property
     def day(self) -> str:
-        """Return when the race ended."""
+        """Return the time at which the race ended."""
         return f"{self.season}-{self.round + 2:02d}-15T15:00:00Z"
 
     def write(self) -> dict[str, Any]:
@@ -123,15 +124,16 @@ def _draw_seats(chance: random.Random, club_of: dict[str, str | None]) -> list[S
     for seat in seats:
         if chance.random() < 0.15:
             seat.status = chance.choice(["abandoned", "removed"])
-    low = chance.randrange(len(seats) - 1)
-    if chance.random() < 0.3:  # a dead heat
-        seats[low + 1].place = seats[low].place
-    elif chance.random() < 0.5:  # a car that two drove, mostly of one club
-        seats[low].status, seats[low + 1].status, seats[low + 1].place = "abandoned", "substitute", seats[low].place
-        seats[low + 1].replaces = seats[low].driver
+    index = chance.randrange(len(seats) - 1)
+    first, second = seats[index : index + 2]
+    if chance.random() < 0.3:  # two drivers tie
+        second.place = first.place
+    elif chance.random() < 0.5:  # two drivers, mostly of one club, share a car
+        first.status, second.status, second.place = "abandoned", "substitute", first.place
+        second.replaces = first.driver
         if chance.random() < 0.7:
-            seats[low + 1].club = seats[low].club
-        for seat in seats[low + 2 :]:
+            second.club = first.club
+        for seat in seats[index + 2 :]:
             seat.place -= 1
     chance.choice(seats).fastest = True
     return seats
@@ -178,18 +180,20 @@ class ClubResult:
 def score_clubs(race: Race, takes: str, renames: list[tuple[str, str]]) -> dict[str, ClubResult]:
     """Return the result of every club in a race."""
     drivers = score_race(race)
-    of_club: dict[str, list[tuple[Fraction, int]]] = {}
+    results_by_club: dict[str, list[tuple[Fraction, int]]] = {}
     for seat in race.seats:
         if seat.club is not None:
-            of_club.setdefault(find_current_name(seat.club, renames), []).append(drivers[seat.driver])
+            results_by_club.setdefault(find_current_name(seat.club, renames), []).append(drivers[seat.driver])
     if takes == "sum":
         return {
-            club: ClubResult(sum((points for points, _ in own), Fraction(0)), [place for _, place in own if place])
-            for club, own in of_club.items()
+            club: ClubResult(
+                sum((points for points, _ in own_results), Fraction(0)), [place for _, place in own_results if place]
+            )
+            for club, own_results in results_by_club.items()
         }
     results = {}
-    for club, own in of_club.items():
-        points, place = min(own, key=lambda result: (-result[0], result[1] or 99))
+    for club, own_results in results_by_club.items():
+        points, place = min(own_results, key=lambda result: (-result[0], result[1] or 99))
         results[club] = ClubResult(points, [place] if place else [])
     return results
 

@@ -1,7 +1,7 @@
 """Random histories with corrections afterwards: games, corrections, voids, renames, accounts, adjustments.
 
 Most steps fit the log so far and some do not; each comes with the oracle's verdict. Times are coarse, so that many are
-equal, and in no order. A history is drawn as a text; each character is the seed of a step that fits itself to the log
+equal, and not in order. A history is drawn as a text; each character is the seed of a step that fits itself to the log
 so far, so that a failing history shrinks by leaving steps out.
 """
 
@@ -87,7 +87,7 @@ class World(NamedTuple):
 
 @st.composite
 def draw_histories(draw: st.DrawFn, published: Log, steps_max: int, allow_uncounted: bool = True) -> list[Step]:
-    """Draw steps behind the published rulesets; some of them allow games that cannot be counted, if wanted."""
+    """Draw the steps after the published rulesets; with `allow_uncounted`, some allow games that no ladder counts."""
     first, *seeds = map(ord, draw(st.text(min_size=steps_max // 3, max_size=steps_max)))
     times, slugs = Random(first).choice(TIMES_AND_SLUGS)
     instants = Random(first).sample(times, 2 + first % 6)
@@ -149,7 +149,7 @@ def draw_catan(world: World, at: str) -> Event:
                 for name in result:
                     del leaver[name]
     game = {"game": "catan", "group": world.choose(*GROUPS, *GROUPS, *GROUPS, None), "participants": participants}
-    # with places, the order of scores is that of placed()
+    # beside places, higher scores are better (`draw_participants`)
     lower_is_better = all("place" not in participant for participant in participants) and world.one_in(3)
     return game | ({"score_order": "low"} if lower_is_better else {})
 
@@ -157,21 +157,21 @@ def draw_catan(world: World, at: str) -> Event:
 def draw_participants(world: World, players: list[str]) -> list[Event]:
     """Draw participants with places, dense or not, with scores, or with both."""
     strengths = [world.chance.randint(0, len(players)) for _ in players]
-    form = world.choose("competition", "dense", "scores", "both", "equal scores")
+    style = world.choose("competition", "dense", "scores", "both", "equal scores")
     participants = []
     for player, own_strength in zip(players, strengths, strict=True):
         better = [rival for rival in strengths if rival < own_strength]
-        place = 1 + len(set(better) if form == "dense" else better)
+        place = 1 + len(set(better) if style == "dense" else better)
         score = (
             "9.5"
-            if form == "equal scores"
+            if style == "equal scores"
             else world.choose(10 - own_strength, f"{10 - own_strength}.0", str(10 - own_strength))
         )
         participants.append(
             {
                 "player": player,
-                **({"place": place} if form != "scores" else {}),
-                **({"score": score} if "score" in form or form == "both" else {}),
+                **({"place": place} if style != "scores" else {}),
+                **({"score": score} if "score" in style or style == "both" else {}),
             }
         )
     return participants
@@ -329,8 +329,8 @@ def rename(world: World, number: int) -> Event:
     chaining = [(player, new_player) for player, new_player in fitting if current(new_player) != new_player]
     fitting = chaining if chaining and world.one_in(2) else fitting
     renamed = [player for player in sorted(recorded) if current(player) != player]
-    free = [(world.choose(*PLAYERS), world.choose(*PLAYERS, *renamed)), (world.choose(*renamed, *PLAYERS), "anna")]
-    player, new_player = world.choose(*(fitting if fitting and not world.one_in(4) else free))
+    unchecked = [(world.choose(*PLAYERS), world.choose(*PLAYERS, *renamed)), (world.choose(*renamed, *PLAYERS), "anna")]
+    player, new_player = world.choose(*(fitting if fitting and not world.one_in(4) else unchecked))
     return build_event(world, number, "player.renamed", {"player": player, "new_player": new_player})
 
 

@@ -129,7 +129,7 @@ def record_rounding(patch: pytest.MonkeyPatch, rule: Rule) -> list[float]:
 def build_period(games: Sequence[tuple[Sequence[int], Sequence[Sequence[int]]]], players: int) -> tuple[Any, Any]:
     """Return the offsets and rows of a period; each game is (players, columns), and all its players meet each other.
 
-    The columns are of one participant each, in the order of the players.
+    Each column of a game has one value for each of these players, in their order.
     """
     results: list[list[list[int]]] = [[] for _ in range(players)]
     for number, (seated, columns) in enumerate(games):
@@ -174,7 +174,10 @@ def check_compiled_period(
 
 
 def call_compiled(rule: Rule, name: str, *arguments: Any) -> Any:
-    """Call a function of a rule compiled; lists become arrays, and lists of lists two-dimensional arrays."""
+    """Compile and call a function of a rule; return its result, and its last argument after the call.
+
+    Lists become arrays, and lists of lists two-dimensional arrays.
+    """
     if not compiling.is_available():
         pytest.skip("the extra fast is not installed")
     converted = [

@@ -24,10 +24,10 @@ def build_recorded_game(game: str, kind: str, participants: Sequence[dict[str, A
 
 
 def build_battle(*sides: str, game: str = "blue-max", **members: Any) -> dict[str, Any]:
-    """Return a battle; each text is a side, each player has units, losses, kills, score, status: `build_battle("W1 1 0
-    2 60", "D1 1 1")`.
+    """Return a battle from a text for each side: `build_battle("W1 1 0 2 60", "D1 1 1 abandoned")`.
 
-    The players of a side stand in one text, separated by commas.
+    The players of a side are separated by commas. After the name come units, losses, kills, score and status; the
+    last numbers and the status may be missing.
     """
     participants = [
         build_fighter(f"side-{number}", *player.split())
@@ -104,7 +104,7 @@ def _propose_battle(chance: random.Random, players: int) -> dict[str, Any]:
 
 
 def build_diplomacy(*years: str, substitute: str | None = None) -> dict[str, Any]:
-    """Return a game; each text has the centres of the seven powers in one year, in the order of POWERS."""
+    """Return a game of Diplomacy; each text has the centres of the seven powers in one year, in the order of POWERS."""
     participants: list[dict[str, Any]] = [{"player": power.lower(), "power": power} for power in POWERS]
     if substitute is not None:
         leaver = participants[POWERS.index(substitute)]

@@ -19,7 +19,7 @@ def build_ranking_input(
 ) -> RankingInput:
     """Return the input of a list from games such as "anna 3 ben 1", or "anna 9:1 ben 6:2" with the places.
 
-    A place of 0 is that of a player who is not classified; `adjusted` are further points, in units.
+    A player with place 0 is not classified; `adjusted` are further points, in units.
     """
     played = [list(zip(game.split()[::2], game.split()[1::2], strict=True)) for game in games]
     names = list(dict.fromkeys(name for game in played for name, _ in game))

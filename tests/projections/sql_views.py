@@ -14,7 +14,6 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.store.opening import Ledger
 
-COLUMNS = ("group", "city", "league", "season")
 Rows = list[dict[str, Any]]
 
 
@@ -62,17 +61,17 @@ def replay_changes(ledger: Ledger, names: Sequence[str] = ()) -> dict[str, Rows]
 
 def load_games_by_sql(ledger: Ledger) -> Rows:
     """Return all of `live_games` with their participants, in the order of the log."""
-    participants: dict[str, Rows] = {}
+    participants_by_game: dict[str, Rows] = {}
     for row in select(ledger, "SELECT * FROM live_participants ORDER BY position, number"):
-        rows = participants.setdefault(row["game_id"], [])
+        rows = participants_by_game.setdefault(row["game_id"], [])
         assert row.pop("number") == len(rows) + 1
         score = row.pop("score")
         rows.append(_merge_more(row) | ({} if score is None else {"score": Decimal(str(score))}))
     games = []
     for row in select(ledger, "SELECT * FROM live_games ORDER BY position"):
-        seats = participants.pop(row["game_id"])
-        assert row.pop("participants") == len(seats)
-        for participant in seats:
+        participants = participants_by_game.pop(row["game_id"])
+        assert row.pop("participants") == len(participants)
+        for participant in participants:
             assert (participant.pop("game_id"), participant.pop("position")) == (row["game_id"], row["position"])
         row["group"] = row.pop("group_name")
         row |= {
@@ -80,8 +79,8 @@ def load_games_by_sql(ledger: Ledger) -> Rows:
             "aborted": bool(row["aborted"]),
             "occurred_at": format_instant(row["occurred_at"]),
         }
-        games.append(_merge_more(row) | {"participants": seats})
-    assert not participants
+        games.append(_merge_more(row) | {"participants": participants})
+    assert not participants_by_game
     return games
 
 

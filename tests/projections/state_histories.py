@@ -87,7 +87,7 @@ def record(world: World) -> Event:
 
 
 def correct(world: World) -> Event:
-    """Correct the result, date, season or league of a game, or replace the whole game."""
+    """Replace the data of a game or keep them, and often change its season or date."""
     game_ids = [name for name, game in derive_games(world.log).items() if not game.voided]
     if not game_ids:
         return record(world)
@@ -143,8 +143,8 @@ def seed(world: World) -> Event:
 
 
 def adjust(world: World) -> Event:
-    # where events overlap, an adjustment cannot be assigned to one of them
     """Adjust the points of a player."""
+    # where events overlap, an adjustment cannot be assigned to one of them
     ladder = world.choose(*(name for name in RULESETS if name != "by-event"))
     points = world.choose("20", "-5.5", "0.1")
     return world.build_event(
@@ -186,7 +186,7 @@ def publish(world: World) -> Event:
 
 
 def propose(world: World, kind: str) -> Event:
-    """Return an event of a kind."""
+    """Return an event of this kind, a key of `WEIGHTS`; a new game if there is nothing to change."""
     match kind:
         case "void" | "reinstate":
             return build_game_command(

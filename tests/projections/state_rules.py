@@ -23,7 +23,10 @@ SPAN = 400 * SCALE
 
 
 class OwnKParams(Params):
-    """`k` is the K of a new player; it shrinks by a tenth with every game or period, down to `k_min`."""
+    """`k` is the K of a new player; it shrinks by a tenth with every game or period, down to `k_min`.
+
+    In the time without games, it grows back by `back` per day or period, up to `k`.
+    """
 
     start: int = 1500
     k: int = 40

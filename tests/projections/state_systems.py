@@ -1,4 +1,4 @@
-"""One ledger for all rules with state: a ruleset or two for each rule; games, seeds and corrections are drawn."""
+"""A history for all rules with state: a ruleset or two for each rule, and random games, seeds and corrections."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "fritz", "ζωή", "hugo"]
 CLUBS = ["Rot-Weiß", "Blau", "Grün"]
 POWERS = ["Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey"]
 WHY = {"reason": "it was wrong"}
-SEATS = {"by": ["players"], "bands": ["3", "4"]}
+PLAYER_BANDS = {"by": ["players"], "bands": ["3", "4"]}
 
 # by id: the rule, the games, and further members of its ruleset
 SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
@@ -29,7 +29,7 @@ SYSTEMS: dict[str, tuple[str, list[str], Event]] = {
         "season_by": "season", "params": {
             "margin": "power", "teams": "sum", "reversion": "1/4",
             "k": {"numerator": 250, "offset": 5, "power": "0.4"}}}),
-    "riichi": ("tenhou/1", ["riichi"], {"period": "day", "partition": SEATS}),
+    "riichi": ("tenhou/1", ["riichi"], {"period": "day", "partition": PLAYER_BANDS}),
     "egf": ("egf-gor/1", ["go"], {"period": "event", "period_by": "league"}),
     "fide": ("fide-elo/1", ["chess"], {"period": "month", "params": {"start": 0, "floor": 1000}}),
     "fide-games": ("fide-elo/1", ["chess"], {"params": {"start": 0, "floor": 1000}}),
@@ -79,14 +79,14 @@ def describe_version(name: str, version: str = "1", since: str = "1900-01-01", *
 def correct_game(recorded: Event, at: str) -> Event:
     """Return a correction in which the first and the last participant of a game, or their sides, exchange results."""
     old = recorded["data"]
-    seats = [{**seat} for seat in old["participants"]]
-    pairs = [(seats[0], seats[-1])]
-    if "team" in seats[0]:
-        pairs.append((seats[1], seats[2]))
+    participants = [{**participant} for participant in old["participants"]]
+    pairs = [(participants[0], participants[-1])]
+    if "team" in participants[0]:
+        pairs.append((participants[1], participants[2]))
     for left, right in pairs:
         for name in {"place", "score", "power"} & left.keys():
             left[name], right[name] = right[name], left[name]
-    return build_event("game.corrected", at, game_id=old["game_id"], game={**old, "participants": seats}, **WHY)
+    return build_event("game.corrected", at, game_id=old["game_id"], game={**old, "participants": participants}, **WHY)
 
 
 class HistoryDrawer:
@@ -136,9 +136,8 @@ class HistoryDrawer:
 
     def _draw_seeds(self) -> Iterator[Event]:
         for ladder, state in SEEDS.items():
-            for index, player in enumerate(
-                PLAYERS[: 7 if ladder.startswith("fide") else 4]
-            ):  # a player without a seed is unrated
+            # under FIDE's rule, a player without a seed is unrated
+            for index, player in enumerate(PLAYERS[: 7 if ladder.startswith("fide") else 4]):
                 name = next(iter(state))
                 points = f"{float(state[name]) - index:g}"
                 yield build_event(
@@ -182,69 +181,69 @@ class HistoryDrawer:
         ranks = [self.chance.randint(1, players) for _ in range(players)]
         return [1 + sum(better < rank for better in ranks) for rank in ranks]
 
-    def _draw_seats(self, players: int) -> list[Event]:
+    def _draw_participants(self, players: int) -> list[Event]:
         chosen = self.chance.sample(PLAYERS, players)
         return [
             {"player": name, "place": place} for name, place in zip(chosen, self._draw_places(players), strict=True)
         ]
 
     def _draw_table(self) -> Event:
-        return {"game": "table", "participants": self._draw_seats(self.chance.randint(2, 5))}
+        return {"game": "table", "participants": self._draw_participants(self.chance.randint(2, 5))}
 
     def _draw_chess(self) -> Event:
         league = {"league": self.chance.choice(["open", "masters"])} if self.chance.random() < 0.5 else {}
-        return {"game": "chess", "participants": self._draw_seats(2), **league}
+        return {"game": "chess", "participants": self._draw_participants(2), **league}
 
     def _draw_go(self) -> Event:
-        seats = self._draw_seats(2)
+        participants = self._draw_participants(2)
         if self.chance.random() < 0.4:
-            seats[0]["numbers"] = {"handicap": self.chance.randint(1, 6)}
+            participants[0]["numbers"] = {"handicap": self.chance.randint(1, 6)}
         event_name = f"congress {self.number // 24}"
         weight = {"numbers": {"weight": 75}} if self.chance.random() < 0.3 else {}
-        return {"game": "go", "participants": seats, "league": event_name, **weight}
+        return {"game": "go", "participants": participants, "league": event_name, **weight}
 
     def _draw_football(self) -> Event:
-        seats = self._draw_seats(2)
+        participants = self._draw_participants(2)
         goals = sorted((self.chance.randint(0, 40) for _ in range(2)), reverse=True)
-        for seat in seats:
-            seat["score"] = (
-                f"{(goals[seat['place'] - 1] if seats[0]['place'] != seats[1]['place'] else goals[0]) / 10:g}"
-            )
-            seat["club"] = self.chance.choice(CLUBS)
+        is_draw = participants[0]["place"] == participants[1]["place"]
+        for participant in participants:
+            score = goals[0] if is_draw else goals[participant["place"] - 1]
+            participant["score"] = f"{score / 10:g}"
+            participant["club"] = self.chance.choice(CLUBS)
         if self.chance.random() < 0.8:
-            seats[0]["home"] = True
-        return {"game": "football", "participants": seats}
+            participants[0]["home"] = True
+        return {"game": "football", "participants": participants}
 
     def _draw_doubles(self) -> Event:
         chosen, (left, right) = self.chance.sample(PLAYERS, 4), self._draw_places(2)
         goals = sorted((self.chance.randint(0, 21) for _ in range(2)), reverse=True)
-        seats = [
+        participants = [
             {"player": name, "place": place, "team": team, "score": goals[place - 1] if left != right else 5}
             for name, team, place in zip(chosen, (1, 1, 2, 2), (left, left, right, right), strict=True)
         ]
-        return {"game": "doubles", "participants": seats, "season": f"{self.at:%Y}"}
+        return {"game": "doubles", "participants": participants, "season": f"{self.at:%Y}"}
 
     def _draw_riichi(self) -> Event:
-        return {"game": "riichi", "participants": self._draw_seats(self.chance.choice([3, 4, 4]))}
+        return {"game": "riichi", "participants": self._draw_participants(self.chance.choice([3, 4, 4]))}
 
     def _draw_diplomacy(self) -> Event:
         powers = self.chance.sample(POWERS, 7)
         chosen = zip(self.chance.sample(PLAYERS, 7), powers, strict=True)
         owners = [self.chance.choice(powers) for _ in range(self.chance.randint(20, 34))]
         centres = {power: owners.count(power) for power in powers if power in owners}
-        seats = [{"player": name, "power": power} for name, power in chosen]
+        participants = [{"player": name, "power": power} for name, power in chosen]
         return {
             "game": "diplomacy",
             "kind": "diplomacy",
-            "participants": seats,
+            "participants": participants,
             "centres": {"1901": centres},
             "league": f"{self.at:%Y}",
         }
 
     def _draw_race(self) -> Event:
-        seats = self._draw_seats(self.chance.randint(3, 8))
-        seats[0]["numbers"] = {"fastest_lap": 1}
-        return {"game": "race", "participants": seats, "season": f"{self.at:%Y}"}
+        participants = self._draw_participants(self.chance.randint(3, 8))
+        participants[0]["numbers"] = {"fastest_lap": 1}
+        return {"game": "race", "participants": participants, "season": f"{self.at:%Y}"}
 
 
 def draw_history(seed: int, rounds: int) -> list[Event]:
