@@ -12,8 +12,8 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import TYPES, read_event
 
 OCCURRED_AT = "2026-01-01T20:00:00Z"
-SEATS = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
-GAME = {"game_id": "g-1", "game": "go", "participants": SEATS}
+PARTICIPANTS = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+GAME = {"game_id": "g-1", "game": "go", "participants": PARTICIPANTS}
 CLOCK = {"game_id": "g-1", "at": 0}
 RULESET = {"id": "elo", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["go"]}}
 REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -67,12 +67,12 @@ REFUSALS: dict[str, tuple[str, dict[str, Any], str]] = {
         "unknown-member: score: this is a member of a participant, not of the game; move it to a participant",
     ),
     "a member of the game": (
-        "game.recorded", GAME | {"participants": [SEATS[0] | {"city": "Bonn"}, SEATS[1]]},
+        "game.recorded", GAME | {"participants": [PARTICIPANTS[0] | {"city": "Bonn"}, PARTICIPANTS[1]]},
         "unknown-member: participants.1.city: this is a member of the game, not of a participant; move it to the game",
     ),
     "a place that fits a score": (
         "game.recorded",
-        GAME | {"score_order": "low", "participants": [SEATS[0] | {"score": 9}, SEATS[1] | {"score": 7}]},
+        GAME | {"score_order": "low", "participants": [PARTICIPANTS[0] | {"score": 9}, PARTICIPANTS[1] | {"score": 7}]},
         "correct a place or a score, or set score_order to high if more points win",
     ),
     "months": (

@@ -36,11 +36,11 @@ def test_service_records_once_and_answers() -> None:
             connection.close()
             return status_and_content
 
-        ladder = ledger.at().rulesets().rows[0].version.partition("@")[0]
+        ruleset = ledger.at().rulesets().rows[0].version.partition("@")[0]
         first = request("PUT", "/games/g-1", GAME)
         assert first == (201, {"id": "game:g-1", "position": 2, "appended": True})
         assert request("PUT", "/games/g-1", GAME) == (200, {**first[1], "appended": False})
-        status, standings = request("GET", f"/standings/{ladder}/all")
+        status, standings = request("GET", f"/standings/{ruleset}/all")
         assert (status, [row["player"] for row in standings["rows"]]) == (200, ["anna", "ben"])
         assert [event["type"] for event in request("GET", "/feed?after=1")[1]] == ["game.recorded"]
         assert request("PUT", "/games/g-2", {**GAME, "participants": []})[0] == 422

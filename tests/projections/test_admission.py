@@ -1,4 +1,4 @@
-"""The memory of admitted games changes no refusal."""
+"""Remembering which shapes of games can be counted changes no refusal."""
 
 import random
 from typing import Any
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.ledger(make=make_ruled_ledger, store="sqlite")
 
 
 def test_refusals_do_not_depend_on_the_games_before(db: str) -> None:
-    """Of many games, each is refused for the same reason in any order, and if it is proposed alone."""
+    """Each of many games is accepted, or refused for the same reason, in any order; so are the first ones alone."""
     chance = random.Random(7)
     games = [draw_game(chance, f"g-{number}") for number in range(400)]
     with rl.open(db) as ledger:
@@ -53,7 +53,7 @@ def test_refusals_do_not_depend_on_the_games_before(db: str) -> None:
         for _ in range(5):
             order = chance.sample(range(len(games)), len(games))
             refusals = find_refusals(ledger, [games[index] for index in order])
-            assert {order[place]: refusal for place, refusal in refusals.items()} == expected
+            assert {order[index]: refusal for index, refusal in refusals.items()} == expected
         for index in range(20):
             assert find_refusals(ledger, [games[index]]).get(0) == expected.get(index)
     assert len({*expected.values()}) > 4

@@ -63,7 +63,7 @@ def test_second_place_tie_shares_pot():
 
 
 def test_tied_newcomers_match_example():
-    """Of four newcomers with two tied for second, the points change as in the source's example."""
+    """The points of four newcomers, two of them tied for second, change as in the source's example."""
     assert score_game([100] * 4, [1, 2, 2, 4], [0, 2, 0, 0]) == ([6, 2, 0, -6], 2, 0)
 
 
@@ -81,13 +81,13 @@ WINNERS = {
 }
 
 
-@pytest.mark.parametrize(("places", "shared", "share", "by_power"), WINNERS.values(), ids=WINNERS)
-def test_winners_share_the_ante_or_power_decides(places, shared, share, by_power):
-    """Several winners share the ante of their places; with `by_power`, each gets the share of the own place."""
+@pytest.mark.parametrize(("places", "shared_places", "if_shared", "by_power"), WINNERS.values(), ids=WINNERS)
+def test_winners_share_the_pot_or_power_decides(places, shared_places, if_shared, by_power):
+    """Several winners divide the shares of their places equally; with `by_power`, only tied players do."""
     n = len(places)
-    for winners, expected in (("share", share), ("by_power", by_power)):
+    for winners, expected in (("share", if_shared), ("by_power", by_power)):
         params, change = build_params(winners=winners), [0] * n
-        game = [*build_columns(places), [0] * n, shared]
+        game = [*build_columns(places), [0] * n, shared_places]
         assert RULE.score(n, [100] * n, game, RULE.prepare(params), (), change) == 0
         assert [gain + 10 for gain in change] == expected
         terms = RULE.explain(n, [f"p{i}" for i in range(n)], [100] * n, game, params, change)
@@ -113,7 +113,8 @@ def test_ante_is_a_tenth_rounded_down(points, antes):
     assert score_game([0, 0, 0, 0, points], [1, 2, 3, 4, 5])[0][4] == -antes
 
 
-PLAYERS = {
+# by number of newcomers: (their changes in the order of their places, the burned points)
+RESULTS_BY_SIZE = {
     3: ([5, -1, -4], 0),
     4: ([6, 2, -2, -6], 0),
     5: ([10, 5, 0, -5, -10], 0),
@@ -122,7 +123,7 @@ PLAYERS = {
 }
 
 
-@pytest.mark.parametrize(("n", "expected"), PLAYERS.items())
+@pytest.mark.parametrize(("n", "expected"), RESULTS_BY_SIZE.items())
 def test_row_of_five_serves_larger_games(n, expected):
     """Newcomers share by the row for their number of players; five or more use the row for five."""
     assert score_game([100] * n, range(1, n + 1)) == (expected[0], 0, expected[1])
@@ -155,8 +156,8 @@ def test_order_of_participants_is_irrelevant():
     points, places, vps = [95, 133, 7, 100], [2, 1, 4, 2], [0, 1, 2, 0]
     expected = score_game(points, places, vps)[0]
     for order in ([1, 0, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
-        mixed = score_game([points[i] for i in order], [places[i] for i in order], [vps[i] for i in order])[0]
-        assert mixed == [expected[i] for i in order]
+        reordered = [[values[i] for i in order] for values in (points, places, vps)]
+        assert score_game(*reordered)[0] == [expected[i] for i in order]
 
 
 def test_uncounted_seat_keeps_the_row():
@@ -238,14 +239,14 @@ BAD_PARAMS = {
 
 
 @pytest.mark.parametrize(("params", "reason"), BAD_PARAMS.values(), ids=BAD_PARAMS)
-def test_inexact_params_are_rejected(params, reason):
-    """Parameters that cannot be kept exact are rejected with the key and the reason."""
+def test_bad_params_are_rejected(params, reason):
+    """Invalid parameters, and those that results cannot keep exact, are rejected with the key and the reason."""
     assert reason in (RULE.refuse_params(build_params(**params), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize("params", [{}, {"ante_divisor": 5}, {"shares": {"2": [50, 0]}}, {"shares": {"2": [0, 0]}}])
 def test_exact_params_are_accepted(params):
-    """Parameters that can be kept exact are accepted."""
+    """Valid parameters are accepted if all results stay exact."""
     assert RULE.refuse_params(build_params(**params), PLAYERS_MAX) is None
 
 

@@ -19,9 +19,9 @@ def build_params(**values):
     return BestOfParams.model_validate(values)
 
 
-def list_table(results):
+def list_table(season):
     """Return (rank, player, points) of every row."""
-    return [(row.rank, row.player, row.exact_points(results.scale)) for row in rank("best-of", results)]
+    return [(row.rank, row.player, row.exact_points(season.scale)) for row in rank("best-of", season)]
 
 
 GAMES = ["anna 9:1 ben 6:2", "anna 9:1 ben 6:2", "ben 9:1 anna 6:2", "ben 9:1 anna 1:2", "anna 9:1 ben 0:2"]
@@ -42,10 +42,10 @@ def test_parts_count_their_best_results():
 
 def test_last_part_takes_the_rest():
     """The last part has all remaining games, so that no result is lost."""
-    by_size = build_ranking_input(build_params(parts=[{"rounds": 1, "best": 1}, {"rounds": 1, "best": 2}]), *GAMES)
+    season = build_ranking_input(build_params(parts=[{"rounds": 1, "best": 1}, {"rounds": 1, "best": 2}]), *GAMES)
 
-    assert list_table(by_size) == [(1, "anna", 27), (2, "ben", 24)]
-    assert list_table(by_size._replace(params=build_params(parts=[{"rounds": 1}, {"best": 2}]))) == list_table(by_size)
+    assert list_table(season) == [(1, "anna", 27), (2, "ben", 24)]
+    assert list_table(season._replace(params=build_params(parts=[{"rounds": 1}, {"best": 2}]))) == list_table(season)
 
 
 def test_unfinished_part_counts_what_there_is():
@@ -65,7 +65,7 @@ def test_weights_apply_before_the_best_are_chosen():
 
 
 def test_adjustments_count_besides():
-    """An adjustment is no result; it counts in addition to the best results."""
+    """An adjustment is not a result; it counts in addition to the best results."""
     season = build_ranking_input(build_params(parts=[{"best": 1}]), *GAMES, adjusted={"ben": -3})
 
     assert list_table(season) == [(1, "anna", 9), (2, "ben", 6)]
@@ -109,8 +109,8 @@ def test_places_counted_ends_the_count():
         (1, "ben"),
         (2, "anna"),
     ]
-    counted = build_params(tie_breaks=["places"], places_counted=6)
-    assert [row[:2] for row in list_table(build_ranking_input(counted, *games))] == [(1, "anna"), (1, "ben")]
+    limited = build_params(tie_breaks=["places"], places_counted=6)
+    assert [row[:2] for row in list_table(build_ranking_input(limited, *games))] == [(1, "anna"), (1, "ben")]
 
 
 def test_unranked_player_keeps_points():
@@ -158,12 +158,12 @@ def test_explanation_has_parts_and_tie_breaks():
     ],
 )
 def test_invalid_params_are_rejected(values, reason):
-    """Empty, contradictory or unknown parameters are rejected with the reason."""
+    """Parameters that are incomplete, out of range or unknown are rejected with the reason."""
     with pytest.raises(ValidationError, match=reason):
         build_params(**values)
 
 
-# the oracle tries every choice of results, and compares players two by two within their group of ties
+# the oracle tries every choice of results, and compares players two by two within their group of tied players
 
 
 def find_most_points(results, parts, weights):

@@ -42,7 +42,7 @@ def raise_key_error(*arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("members", "message"),
     [
         ({"columns": ("plcae",)},
          "rule: own/1 reads the column 'plcae', which no game type has; the columns are place,"),
@@ -65,10 +65,10 @@ def raise_key_error(*arguments: Any) -> Any:
     ],
 )  # fmt: skip
 def test_rule_that_cannot_run_is_rejected(
-    changed: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+    members: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A ruleset whose rule cannot run is rejected with the error and the alternatives."""
-    problems = list_problems(monkeypatch, PLAIN._replace(**changed))
+    """A ruleset whose rule cannot run is rejected with the error, and with the alternatives if there are any."""
+    problems = list_problems(monkeypatch, PLAIN._replace(**members))
     assert [problem.startswith(message) for problem in problems] == [True], problems
 
 
@@ -90,8 +90,8 @@ def test_start_beyond_bounds_is_rejected(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_missing_rule_lists_installed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ruleset file whose rule is not installed is rejected with a list of the installed rules.
 
-    The publisher of a file can choose another rule; a published ruleset has to wait for its package, on many ladders at
-    once, so it gets a short message.
+    The publisher of a file can choose another rule. A published ruleset has to wait for its package, and many ladders
+    repeat its message, so that message is short.
     """
     text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text()
     (problem,) = find_ruleset_problems(text.replace("pairwise-elo/1", "pairwise-eol/1"))

@@ -63,13 +63,13 @@ def test_rule_with_state_is_accepted(rule: Rule) -> None:
     ],
 )  # fmt: skip
 def test_malformed_rule_is_rejected(members: dict[str, Any], message: str) -> None:
-    """A rule whose members do not fit together is rejected when it is loaded."""
+    """A rule is rejected when it is loaded if a member is malformed, or if members do not fit together."""
     problems = list_malformed_members(BY_GAME._replace(**members))
     assert [problem for problem in problems if problem.startswith(message)], problems
 
 
 def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule with state sets the state of a new player; under other rules it is the ruleset's start."""
+    """A rule with state sets the state of a new player; under other rules, that state is the ruleset's start."""
     substitute_rule(monkeypatch, BY_GAME, "own/1")
     assert bind_ruleset(TEXT).start_state == (1500 * SCALE, 40 * SCALE)
     assert bind_ruleset(TEXT).start == 1500 * SCALE
@@ -88,7 +88,7 @@ def test_start_is_the_state_of_a_new_player(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )  # fmt: skip
 def test_invalid_start_is_rejected(start: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start that is no state is rejected before any game, with the rule's file and line."""
+    """A start that is not a valid state is rejected before any game, with the rule's file and line."""
     substitute_rule(monkeypatch, BY_GAME._replace(start=start), "own/1")
     (problem,) = find_ruleset_problems(TEXT)
     assert problem.message.startswith(message)

@@ -70,8 +70,8 @@ RESULTS = {
     "2 of 4 against 1 of 2: points more than 15 % above": (["A 4 2 0 116", "B 2 1 0 100"], "marginal", 1),
     "exactly 15 %": (["A 1 0 0 115", "B 1 0 0 100"], "draw", 0),
     "one more than 15 %": (["A 1 0 0 100", "B 1 0 0 116"], "marginal", 2),
-    "15 % of 20 exactly": (["A 1 0 0 23", "B 1 0 0 20"], "draw", 0),
-    "15 % of 7 lies between 8 and 9": (["A 1 0 0 8", "B 1 0 0 7"], "draw", 0),
+    "exactly 15 % more than 20": (["A 1 0 0 23", "B 1 0 0 20"], "draw", 0),
+    "15 % more than 7 lies between 8 and 9": (["A 1 0 0 8", "B 1 0 0 7"], "draw", 0),
     "9 against 7": (["A 1 0 0 9", "B 1 0 0 7"], "marginal", 1),
     "equal points": (["A 1 0 0 50", "B 1 0 0 50"], "draw", 0),
     "no points at all": (["A 1 0 0 0", "B 1 0 0 0"], "draw", 0),
@@ -118,13 +118,13 @@ def test_agreed_draw_keeps_personal_points():
 
 @pytest.mark.parametrize("status", ["surrendered", "removed", "abandoned"])
 def test_leavers_score_like_other_players(status):
-    """Players who surrendered or left score like other players."""
+    """Players who surrendered, left or were removed score like other players."""
     assert score_event(build_battle(f"A 1 0 1 60 {status}, A2 1 0 0 20", "B 1 1 0 5")) == {"A": 6, "A2": 4, "B": -1}
 
 
-# player A has the most points of the side
+# (the side of player A, whether A is its best player); no mate has more points than A
 BEST = {
-    "alone on his side": ("A 1 0 0 60", False),
+    "alone on the side": ("A 1 0 0 60", False),
     "exactly 15 % more": ("A 1 0 0 115, A2 1 0 0 100", True),
     "a bit less": ("A 1 0 0 114, A2 1 0 0 100", False),
     "exactly 15 % more than the better of two mates": ("A 1 0 0 23, A2 1 0 0 20, A3 1 0 0 1", True),

@@ -1,7 +1,7 @@
 """The causes of changed points, on ladders so small that a reader can compute every number.
 
 In the pool, the loser of a game gives the winner a tenth of the points, and players start with 1000; in the Elo with K
-8, a win against an equal gives 4 points.
+8, a win against an equal opponent gives 4 points.
 """
 
 from collections.abc import Callable
@@ -110,7 +110,7 @@ def test_late_game_gains_and_ripples(
 
 
 def test_games_in_order_do_not_ripple(ledger: Ledger) -> None:
-    """A game recorded in order of time has only its own gain as a cause, without ripples."""
+    """Games recorded in order of time are causes with their own change only, without ripples."""
     append(ledger, build_game("h", "anna", "ben", THIRD), build_game("i", "cleo", "dora", THIRD))
 
     assert summarize(find_causes(ledger, "anna", 2, 5)) == (
@@ -162,7 +162,7 @@ def test_tenth_of_adjustment_ripples(ledger: Ledger) -> None:
     assert summarize(find_causes(ledger, "ben", 3, 4)) == (1100, [("adjustment", 4, 0, 5)], 1105)
 
 
-def test_retroactive_version_starts_from_old(
+def test_own_part_of_retroactive_version_starts_from_earlier_points(
     ledger: Ledger,
 ) -> None:
     """The own part of a retroactive version is computed from the points that all players had before."""
@@ -229,7 +229,10 @@ def test_unplayed_games_are_listed(
 def test_games_up_to_a_later_time_are_played_on_the_way_to_an_earlier_position(
     ledger: Ledger,
 ) -> None:
-    """A difference that leads back in the log and forward in time calls its games played, and takes the events back."""
+    """Forward in time and back in the log, the games are `played` first; then the later event is a cause in reverse.
+
+    In the opposite direction, the event comes first, and the games are `not played yet`.
+    """
     append(ledger, build_game("h", "anna", "ben", THIRD))
     first_noon = 1_267_444_800_000_000
     attribution = attribute_change(ledger, POOL, "anna", (first_noon, 4, None), (None, 3, None))
@@ -284,17 +287,17 @@ def test_timeline_has_the_names_known_at_its_position(ledger: Ledger) -> None:
     with rl.open(ledger.location) as opened:
         for known_at, name in ((last - 1, "ben"), (last, "bernd")):
             timeline = opened.at(known_at=known_at).timeline("g")
-            assert [seat["player"] for seat in timeline.data["participants"]] == [name, "anna"]
+            assert [participant["player"] for participant in timeline.data["participants"]] == [name, "anna"]
             assert [entry.result for entry in timeline.story] == [f"1 {name}, 2 anna"]
 
 
-def test_voided_game_names_both_players_who_are_one_person_since(ledger: Ledger) -> None:
-    """A voided game keeps its recorded names if two of its players are one person since: nobody is in it twice."""
+def test_voided_game_names_both_players_who_became_one_person(ledger: Ledger) -> None:
+    """A voided game keeps its recorded names if two of its players have since become one person."""
     append(ledger, build_event("game.voided", game_id="g", reason="she played against herself"))
     append(ledger, build_event("player.renamed", player="ben", new_player="anna"))
     with rl.open(ledger.location) as opened:
         timeline = opened.at().timeline("g")
-    assert [seat["player"] for seat in timeline.data["participants"]] == ["ben", "anna"]
+    assert [participant["player"] for participant in timeline.data["participants"]] == ["ben", "anna"]
 
 
 def test_fractional_changes_are_exact_differences(ledger: Ledger) -> None:

@@ -27,7 +27,7 @@ tie_breaks = ["places", "last game"]
 
 
 def build_race(number, *players, **numbers):
-    """Return a race in the order of its players, on a day of April 2024; `numbers` are those of the game."""
+    """Return a race on a day of April 2024, players in the order of their places; `numbers` are those of the game."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
     data = {"game_id": f"r{number}", "game": "dinghy", "season": "2024", "participants": participants}
     data |= {"numbers": numbers} if numbers else {}
@@ -77,10 +77,10 @@ def test_unranked_player_is_found_by_any_id(ledger_url, excluded):
     ]  # fmt: skip
 
 
-EQUAL_POINTS = CUP.replace("[8, 5, 3, 1]", "[8]").replace('["places", "last game"]', '["last game"]')
+LAST_GAME_DECIDES = CUP.replace("[8, 5, 3, 1]", "[8]").replace('["places", "last game"]', '["last game"]')
 GUEST, NO_GUEST = {"numbers": {"guest": 1}}, {"numbers": {"guest": 0}}
-# by case: (seats of anna, ben, cleo and dora, their classified places or 0)
-CLASSIFIED = {
+# by case: (place and members of anna, ben, cleo and dora; their places among the classified, or 0)
+CLASSIFIED_PLACES = {
     "all four players": ([(1, {}), (2, {}), (2, {}), (4, {})], [1, 2, 2, 4]),
     "leavers are not classified": (
         [(1, NO_GUEST), (2, {"status": "abandoned"} | NO_GUEST), (3, {"status": "removed"} | NO_GUEST)],
@@ -110,15 +110,15 @@ CLASSIFIED = {
 }
 
 
-@pytest.mark.parametrize(("seats", "places"), CLASSIFIED.values(), ids=CLASSIFIED)
-def test_lists_count_places_of_classified_players(seats, places):
+@pytest.mark.parametrize(("results", "places"), CLASSIFIED_PLACES.values(), ids=CLASSIFIED_PLACES)
+def test_lists_count_places_of_classified_players(results, places):
     """Lists count places among the classified players, without guests and leavers."""
     race = build_race(1)
     race["data"]["participants"] = [
         {"player": player, "place": place, **members}
-        for player, (place, members) in zip(("anna", "ben", "cleo", "dora"), seats, strict=False)
+        for player, (place, members) in zip(("anna", "ben", "cleo", "dora"), results, strict=False)
     ]
-    with rl.create(":memory:", rulesets=[EQUAL_POINTS], by="test") as ledger:
+    with rl.create(":memory:", rulesets=[LAST_GAME_DECIDES], by="test") as ledger:
         ledger.propose([race], by="test").commit()
         adjustments = [
             {"ladder": "cup/2024", "player": row.player, "points": str(-row.points), "reason": "only places decide"}
@@ -131,9 +131,9 @@ def test_lists_count_places_of_classified_players(seats, places):
         ledger.propose(events, by="test").commit()
         tie_break = ledger.at().account("cup/2024", "anna").terms[-1].detail
 
-    described = [f"place {place}" if place else "not classified" for place in places]
-    rivals = [f"; {player} {text}" for player, text in zip(("ben", "cleo", "dora"), described[1:], strict=False)]
-    assert tie_break == f"last game: {described[0]}" + "".join(rivals)
+    descriptions = [f"place {place}" if place else "not classified" for place in places]
+    rivals = [f"; {player} {text}" for player, text in zip(("ben", "cleo", "dora"), descriptions[1:], strict=False)]
+    assert tie_break == f"last game: {descriptions[0]}" + "".join(rivals)
 
 
 def test_tie_breaks_by_place_need_a_rule_that_reads_places(monkeypatch):

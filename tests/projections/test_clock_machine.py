@@ -1,4 +1,4 @@
-"""Random games of a clock, with valid and invalid events, against a naive ticking clock after each step."""
+"""Random games of a clock, with valid and invalid events, compared with a naive ticking clock after each step."""
 
 from collections import Counter
 

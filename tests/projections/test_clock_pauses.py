@@ -3,7 +3,7 @@
 import pytest
 from clock_logs import GRANTED_PAUSE, describe_player, describe_state, find_refusal, read_pause, read_timers
 
-YES = [  # (players, players who say yes after anna asked, whether that is enough)
+YES_ANSWERS = [  # (players, players who say yes after anna asked, whether that is enough)
     ("anna ben", "", False),
     ("anna ben", "ben", True),
     ("anna ben cleo", "ben", False),
@@ -16,7 +16,7 @@ YES = [  # (players, players who say yes after anna asked, whether that is enoug
 ]
 
 
-@pytest.mark.parametrize(("players", "answers", "enough"), YES)
+@pytest.mark.parametrize(("players", "answers", "enough"), YES_ANSWERS)
 def test_pause_needs_enough_yes_answers(players, answers, enough):
     """A pause is granted if both of two players, or three of more players, say yes."""
     answer_lines = "".join(f"\n200 {name} pause_answered yes" for name in answers.split())
@@ -56,11 +56,11 @@ def test_withdrawn_yes_denies_the_pause(name):
     assert read_pause(text) == (False, None, None)
 
 
-@pytest.mark.parametrize("out", ["8000 dora player_left\n8000 cleo player_left", "100 anna heartbeat"])
-def test_all_of_two_can_grant_pause(out):
-    """With only two players left in the game, the yes of both grants the pause."""
-    two_players_left = "8000" in out
-    text = f"{out}\n9000 anna pause_asked\n9001 ben pause_answered yes"
+@pytest.mark.parametrize("events_before", ["8000 dora player_left\n8000 cleo player_left", "100 anna heartbeat"])
+def test_all_of_two_can_grant_pause(events_before):
+    """With only two players left in the game, the yes of both grants the pause; among four, two are not enough."""
+    two_players_left = "player_left" in events_before
+    text = f"{events_before}\n9000 anna pause_asked\n9001 ben pause_answered yes"
 
     assert read_pause(text) == ((False, 9_001, None) if two_players_left else (True, None, None))
 
@@ -113,8 +113,9 @@ def test_timers_continue_after_a_pause():
 
     assert read_timers(text, 104_000, **two_players) == (120_000, 1, "auxiliary")
     assert read_timers(text, 104_002, **two_players) == (119_999, 0, "main")
-    # silent for 9000 - 2000 ms before the pause; ben asked at its end, anna a millisecond before it
+    # anna asked to resume during the pause, so that her 40 s of silence begin at its end
     assert [describe_player(text, at, **two_players)["disconnected_at"] for at in (140_000, 140_001)] == [None, 140_001]
+    # anna was silent for 9000 - 2500 ms before this pause and during it; ben ended it at 609000
     silent = f"{GRANTED_PAUSE}\n9000 turn_ended\n609000 ben resume_asked"
     assert [describe_player(silent, at, **two_players)["disconnected_at"] for at in (642_499, 642_500)] == [
         None,

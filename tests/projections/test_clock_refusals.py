@@ -39,9 +39,9 @@ BAD_LOGS = [
 @pytest.mark.parametrize(("text", "code", "phrase"), BAD_LOGS)
 def test_first_contradicting_line_is_rejected(text, code, phrase):
     """A log that contradicts itself is rejected at its first bad line, with the reason."""
-    line, found_code, message = find_refusal(f"{text}\n9 zoe heartbeat")
+    line, refusal_code, message = find_refusal(f"{text}\n9 zoe heartbeat")
 
-    assert (line, found_code) == (len(text.splitlines()) + 1, code)
+    assert (line, refusal_code) == (len(text.splitlines()) + 1, code)
     assert phrase in message
 
 
