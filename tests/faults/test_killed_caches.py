@@ -1,4 +1,4 @@
-"""Processes that die by `kill -9` while they write the cache: every later answer is that of the log."""
+"""Kill processes by `kill -9` while they write the cache: every later answer equals that of the log."""
 
 import logging
 import os
@@ -39,17 +39,17 @@ def ask_the_log(url: str, known_at: int | None = None) -> Any:
         return ask(url, known_at)
 
 
-def kill_during(work: Callable[[], object], seconds: float, beginning: Callable[[], bool] = lambda: True) -> bool:
-    """Kill a child process so many seconds after the beginning of its work; return False if it had ended."""
+def kill_during(work: Callable[[], object], seconds: float, has_begun: Callable[[], bool] = lambda: True) -> bool:
+    """Kill a child process this many seconds after its work has begun; return False if it had already ended."""
     child = fork_child(work)
-    wait_for(beginning)
+    wait_for(has_begun)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until a condition is true, and return within microseconds."""
+    """Return within microseconds after a condition becomes true."""
     while not condition():
         time.sleep(0)
 
@@ -62,7 +62,7 @@ def measure(work: Callable[[], object]) -> float:
 
 
 def find_cached_position(caches: Path) -> int:
-    """Return the last position to which cached columns follow each other from the first event on."""
+    """Return the last position up to which the cached columns cover the log without a gap."""
     spans = [tuple(map(int, path.name.split("-")[:2])) for path in caches.rglob("columns/*-*-*")]
     position = 0
     while later := [last for first, last in spans if first == position]:
@@ -70,7 +70,7 @@ def find_cached_position(caches: Path) -> int:
     return position
 
 
-def test_killed_cache_writes_leave_right_facts(
+def test_killed_cache_writes_leave_right_answers(
     copy_ledger_file: Callable[..., str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -87,16 +87,16 @@ def test_killed_cache_writes_leave_right_facts(
     append_games(url, [build_numbered_game(number) for number in range(GAMES)])
     with rl.open(url) as ledger:
         rulesets = ledger.head.position - GAMES
-    chance, killed, positions, expected = random.Random(7), 0, set[int](), dict[int, Any]()
+    rng, killed, positions, expected = random.Random(7), 0, set[int](), dict[int, Any]()
     kills = 2_000 if at_length else 20
-    whole_s = measure(lambda: ask(url))
+    undisturbed_s = measure(lambda: ask(url))
     assert find_cached_position(caches) > rulesets + GAMES // 2
     shutil.rmtree(caches)
     while killed < kills or len(positions) <= 10:
-        if chance.random() < 0.1:
+        if rng.random() < 0.1:
             for path in caches.rglob("columns/*-*-*"):
                 path.unlink()
-        killed += kill_during(lambda: ask(url), chance.random() * whole_s / 3)
+        killed += kill_during(lambda: ask(url), rng.random() * undisturbed_s / 3)
         position = find_cached_position(caches)
         positions.add(position)
         if position > rulesets:
@@ -108,28 +108,28 @@ def test_killed_cache_writes_leave_right_facts(
     assert not caplog.records  # an interrupted write damages no file
 
 
-def test_killed_trace_writes_leave_whole_traces_or_none(
+def test_killed_trace_writes_leave_complete_traces_or_none(
     ruled_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
 ) -> None:
-    """However often writers of traces are killed, a trace is there whole or not at all, and no warning is logged."""
+    """However often writers of traces are killed, each trace is complete or absent, and no warning is logged."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, cached_events=1, scanned_events=NEVER, traced_games=1)
     append_games(ruled_url, [build_numbered_game(number) for number in range(GAMES)])
-    chance, killed, outcomes = random.Random(8), 0, Counter[bool]()
+    rng, killed, outcomes = random.Random(8), 0, Counter[bool]()
     expected = ask_the_log(ruled_url)
     assert ask(ruled_url) == expected
     (folder,) = (tmp_path / "caches").rglob("traces")
-    (whole,) = folder.iterdir()
-    content = whole.read_bytes()
+    (trace_file,) = folder.iterdir()
+    content = trace_file.read_bytes()
     shutil.rmtree(folder)
     delay_s = 0.001
     while killed < (2_000 if at_length else 15) or min(outcomes[True], outcomes[False]) <= 3:
         shutil.rmtree(folder, ignore_errors=True)
         # the folder is made just before the trace is written
-        killed += kill_during(lambda: ask(ruled_url), delay_s * (0.5 + chance.random()), folder.exists)
-        outcomes[whole.exists()] += 1
-        delay_s *= 0.8 if whole.exists() else 1.25  # about half of the kills come before the trace is written
-        assert not whole.exists() or whole.read_bytes() == content
+        killed += kill_during(lambda: ask(ruled_url), delay_s * (0.5 + rng.random()), folder.exists)
+        outcomes[trace_file.exists()] += 1
+        delay_s *= 0.8 if trace_file.exists() else 1.25  # about half of the kills come before the trace is written
+        assert not trace_file.exists() or trace_file.read_bytes() == content
         with caplog.at_level(logging.WARNING):
             assert ask(ruled_url) == expected
     assert not caplog.records

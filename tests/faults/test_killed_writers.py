@@ -1,4 +1,4 @@
-"""Writers that die by `kill -9` at random instants, and many writers at once with a reader behind them."""
+"""Kill writers by `kill -9` at random instants, and run many writers at once while a reader tails the log."""
 
 import json
 import os
@@ -26,30 +26,33 @@ BATCH_EVENTS_MAX = 8
 
 
 def build_batch(writer: int, number: int) -> list[Draft]:
-    """Return the batch of this number of a writer, always the same."""
+    """Return the batch with this number of a writer; equal arguments give equal batches."""
     return [
-        build_numbered_game(f"{writer}-{number}-{place}")
-        for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)
+        build_numbered_game(f"{writer}-{number}-{index}")
+        for index in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)
     ]
 
 
-def commit_batches(url: str, writer: int, number: int, acknowledge: int) -> None:
-    """Append batch after batch; tell of each that is committed: writer, number, `position:hash` of each record."""
+def commit_batches(url: str, writer: int, number: int, pipe: int) -> None:
+    """Append the batches from `number` on, and acknowledge each in the pipe once it is committed.
+
+    A line of the pipe has the writer, the number of the batch, and `position:hash` for each of its records.
+    """
     ledger = open_ledger(url)
     while True:
-        done = append(ledger, build_batch(writer, number), by="test", clock=clock.now)
-        assert not done.refused
-        # nothing is appended when the writer before was killed between its commit and its acknowledgement
+        result = append(ledger, build_batch(writer, number), by="test", clock=clock.now)
+        assert not result.refused
+        # nothing is appended if the writer's previous process was killed between a commit and its acknowledgement
         with ledger.reading() as connection:
-            pages = list(read_records(connection, done.head.position - done.appended, done.head.position))
+            pages = list(read_records(connection, result.head.position - result.appended, result.head.position))
         digests = (f"{position}:{sha256(record.encode()).hexdigest()}" for page in pages for position, record in page)
-        os.write(acknowledge, f"{writer} {number} {' '.join(digests)}\n".encode())
+        os.write(pipe, f"{writer} {number} {' '.join(digests)}\n".encode())
         number += 1
 
 
 @contextmanager
 def open_line_pipe() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
-    """Yield the writing end of a pipe, and a function that waits some seconds for lines and returns them."""
+    """Yield the writing end of a pipe, and a function that waits up to some seconds for lines and returns them."""
     reading, writing = os.pipe()
     rest = b""
 
@@ -58,8 +61,8 @@ def open_line_pipe() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
         while select.select([reading], [], [], seconds)[0]:
             rest += os.read(reading, 65_536)
             seconds = 0
-        *whole, rest = rest.split(b"\n")
-        return [line.decode() for line in whole]
+        *lines, rest = rest.split(b"\n")
+        return [line.decode() for line in lines]
 
     try:
         yield writing, read_lines
@@ -68,40 +71,41 @@ def open_line_pipe() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
         os.close(writing)
 
 
-def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int, str], list[int]]:
-    """Kill this many writers; return the acknowledged hashes by position, and the next batch of each writer."""
+def kill_writers(url: str, kills: int, rng: random.Random) -> tuple[dict[int, str], list[int]]:
+    """Kill this many writers; return the acknowledged hashes by position, and each writer's next batch number."""
     acknowledged: dict[int, str] = {}
-    following = [0] * WRITERS
+    next_batches = [0] * WRITERS
 
-    def note(read_lines: list[str]) -> int:
-        for line in read_lines:
+    def note_acknowledgements(lines: list[str]) -> int:
+        """Note these lines of the pipe, and return how many events they acknowledge."""
+        for line in lines:
             writer, number, *entries = line.split()
-            following[int(writer)] = int(number) + 1
+            next_batches[int(writer)] = int(number) + 1
             for position, digest in (entry.split(":") for entry in entries):
                 assert int(position) not in acknowledged, "two writers were given one position"
                 acknowledged[int(position)] = digest
-        return sum(line.count(":") for line in read_lines)
+        return sum(line.count(":") for line in lines)
 
-    with open_line_pipe() as (acknowledge, read_lines):
+    with open_line_pipe() as (pipe, read_lines):
         for _ in range(kills // WRITERS):
             children = [
-                fork_child(commit_batches, url, writer, following[writer], acknowledge) for writer in range(WRITERS)
+                fork_child(commit_batches, url, writer, next_batches[writer], pipe) for writer in range(WRITERS)
             ]
-            chance.shuffle(children)
-            events_in, end = 0, time.monotonic() + 60
+            rng.shuffle(children)
+            new_events, end = 0, time.monotonic() + 60
             try:
-                while events_in < EVENTS_BETWEEN_KILLS and time.monotonic() < end:
-                    events_in += note(read_lines(1))
+                while new_events < EVENTS_BETWEEN_KILLS and time.monotonic() < end:
+                    new_events += note_acknowledgements(read_lines(1))
             finally:
                 for child in children:
                     # the others go on while one is dead
-                    time.sleep(chance.uniform(0, 0.006))
+                    time.sleep(rng.uniform(0, 0.006))
                     os.kill(child, signal.SIGKILL)
-                ended = wait_for_exits(children)
-            assert ended == [-signal.SIGKILL] * WRITERS
-            assert events_in >= EVENTS_BETWEEN_KILLS, "the writers do not get on"
-            note(read_lines(0))
-    return acknowledged, following
+                exit_codes = wait_for_exits(children)
+            assert exit_codes == [-signal.SIGKILL] * WRITERS
+            assert new_events >= EVENTS_BETWEEN_KILLS, "the writers make too little progress"
+            note_acknowledgements(read_lines(0))
+    return acknowledged, next_batches
 
 
 @pytest.mark.slow
@@ -109,7 +113,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
 def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) -> None:
     """Writers killed by `kill -9` lose no acknowledged event and leave no partial batch."""
     kills = 2_000 if at_length else 60
-    acknowledged, following = kill_writers(ledger_url, kills, random.Random(kills))
+    acknowledged, next_batches = kill_writers(ledger_url, kills, random.Random(kills))
     stored = read_all_records(ledger_url)
     assert len(acknowledged) >= EVENTS_BETWEEN_KILLS * kills // WRITERS
     # every acknowledged event with the same bytes, no gap, no duplicate
@@ -118,21 +122,22 @@ def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) ->
     ids = [json.loads(record)["id"] for record in stored.values()]
     assert len(ids) == len(set(ids))
     assert list_findings(ledger_url) == []
-    # a batch that nobody acknowledged is there whole or not at all, and of each writer it can only be the last
-    for writer, number in enumerate(following):
-        for whole in range(number):
-            assert {draft.event_id for draft in build_batch(writer, whole)} <= set(ids)
+    # a batch without an acknowledgement is stored completely or not at all, and is the last batch of its writer
+    for writer, number in enumerate(next_batches):
+        for acknowledged_number in range(number):
+            assert {draft.event_id for draft in build_batch(writer, acknowledged_number)} <= set(ids)
         assert len({draft.event_id in ids for draft in build_batch(writer, number)}) == 1
-    expected = sum(len(build_batch(writer, number)) for writer in range(WRITERS) for number in range(following[writer]))
-    extra = sum(len(build_batch(w, n)) for w, n in enumerate(following) if build_batch(w, n)[0].event_id in ids)
-    assert len(ids) == expected + extra
+    expected = sum(len(build_batch(w, number)) for w in range(WRITERS) for number in range(next_batches[w]))
+    last_batches = (build_batch(writer, number) for writer, number in enumerate(next_batches))
+    unacknowledged = sum(len(batch) for batch in last_batches if batch[0].event_id in ids)
+    assert len(ids) == expected + unacknowledged
 
 
 def append_singly(url: str, writer: int, count: int) -> None:
     ledger = open_ledger(url, keep_open=True)
     for number in range(count):
-        done = append(ledger, [build_numbered_game(f"{writer}-{number}")], by="test", clock=clock.now)
-        assert done.appended == 1
+        result = append(ledger, [build_numbered_game(f"{writer}-{number}")], by="test", clock=clock.now)
+        assert result.appended == 1
 
 
 @pytest.mark.slow
@@ -144,7 +149,7 @@ def test_tailing_reader_misses_no_event(ledger_url: str, at_length: bool) -> Non
     tailed: list[tuple[int, str]] = []
     running = set(children)
     while running:
-        # look who has ended before reading: what they wrote is then there to be read
+        # find out which writers have ended before reading, so that this reads everything that they wrote
         running -= {child for child in running if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)}
         with ledger.reading() as connection:
             for page in read_records(connection, after=len(tailed)):

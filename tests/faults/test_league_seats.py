@@ -1,4 +1,4 @@
-"""Many who want the last seat of a league at once: one gets it, and one schedule is drawn."""
+"""Let many players join a league at once: it gives away each of its seats once and draws one schedule."""
 
 import io
 import json
@@ -18,17 +18,17 @@ Ratings = Callable[..., Any]
 SEATS = 8
 
 
-def format_evening(player: str, number: int) -> str:
-    """Return a finished game."""
+def format_finished_game(player: str, number: int) -> str:
+    """Return a game that a player won against a guest, as a line of JSON."""
     participants = [{"player": player, "place": 1}, {"player": f"{player}'s guest", "place": 2}]
     data = {"game_id": f"{player}-{number}", "game": "gonzaga", "participants": participants}
     return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
 
 
-def with_league(ratings: Ratings, url: str, players: int) -> None:
-    """Make a ledger with a league that nobody has joined and so many players who may join it: p0, p1 and so on."""
+def make_league_ledger(ratings: Ratings, url: str, players: int) -> None:
+    """Make a ledger with a league without players, and with this many players who may join it: p0, p1 and so on."""
     make_ruled_ledger(ratings, url)
-    games = [format_evening(f"p{player}", number) for player in range(players) for number in range(1, 6)]
+    games = [format_finished_game(f"p{player}", number) for player in range(players) for number in range(1, 6)]
     assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
     create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
     assert ratings(*create, db=url).exit_code == 0
@@ -36,25 +36,25 @@ def with_league(ratings: Ratings, url: str, players: int) -> None:
 
 @pytest.fixture
 def rival_count(at_length: bool) -> int:
-    """Return how many players want a seat that only one can have."""
+    """Return how many players want the last seat."""
     return 20 if at_length else 8
 
 
 @pytest.fixture
 def url(copy_ledger: Callable[..., str], rival_count: int) -> str:
-    """Return the ledger of `with_league`, in each kind of store."""
-    return copy_ledger(with_league, SEATS - 1 + rival_count)
+    """Return the ledger of `make_league_ledger`, in each kind of store."""
+    return copy_ledger(make_league_ledger, SEATS - 1 + rival_count)
 
 
 def subscribe(url: str, player: str) -> None:
-    """Try to get a seat; the process ends with what the command ended with."""
+    """Try to join the league, and exit this process with the exit code of the command."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         code = run_command("league", "join", "L1", player, "--at", "2026-02-02T12:00Z", db=url)
     os._exit(code)
 
 
 def test_one_player_gets_the_last_seat(url: str, rival_count: int, ratings: Ratings) -> None:
-    """Of many players who want the last seat at once, one gets it, and one schedule is drawn."""
+    """Of many players who compete for the last seat, one gets it, and one schedule is drawn."""
     for number in range(SEATS - 1):
         assert ratings("league", "join", "L1", f"p{number}", "--at", "2026-02-02T12:00Z", db=url).exit_code == 0
 

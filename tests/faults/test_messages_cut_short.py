@@ -1,4 +1,4 @@
-"""Test worker processes that die in the middle of a message: the parent does not wait for the rest."""
+"""Test worker processes that stall or die in the middle of a message: the parent does not wait for the rest."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 def sent_mark(tmp_path: Path) -> Path:
-    """Return the path of a file that a worker creates after sending half of a long message."""
+    """Return the path of a file with the id of the worker that has sent half of a long message."""
     return tmp_path / "sent"
 
 
@@ -36,7 +36,9 @@ def act_after_half(monkeypatch: pytest.MonkeyPatch, sent_mark: Path) -> Callable
             if len(content) < LONG_BYTES:
                 return send(connection, content, *rest)
             send(connection, content[: LONG_BYTES // 2], *rest)
-            sent_mark.touch()
+            unfinished = sent_mark.with_suffix(".unfinished")
+            unfinished.write_text(str(os.getpid()))
+            unfinished.rename(sent_mark)
             return action()
 
         monkeypatch.setattr(Connection, "_send", send_half)
@@ -70,9 +72,11 @@ def run_reader(work: Callable[[Generator[bytes]], object], folder: Path) -> int:
 def test_closing_early_does_not_wait_for_workers(
     act_after_half: Callable[..., None], sent_mark: Path, tmp_path: Path
 ) -> None:
-    """If the reader stops while a worker sends, for example because the disk is full, all processes exit at once."""
+    """If the reader stops while a worker sends, for example because the disk is full, all processes end."""
     act_after_half(lambda: time.sleep(600))
     assert run_reader(lambda messages: wait_until(sent_mark.exists), tmp_path) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(sent_mark.read_text()), 0)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Long imports whose input another process reads ahead have the same outcome and leave no process behind."""
+"""Imports whose input a second process reads ahead have the outcome of one process, and leave no process behind."""
 
 import json
 import os
@@ -30,7 +30,7 @@ PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 
 
 @pytest.fixture(autouse=True)
-def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _two_processes_and_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, parsed_items=7, parsed_alone=2)
     set_cores(monkeypatch, 2)
 
@@ -41,7 +41,7 @@ def set_cores(patch: pytest.MonkeyPatch, cores: int) -> None:
 
 
 def draw_event(rng: random.Random, number: int) -> dict[str, Any]:
-    """Return a game, sometimes a repeated or impossible one, or an event of another type."""
+    """Return a random event: a game, sometimes with the id of an earlier one, a void or a rename."""
     draw = rng.random()
     if draw < 0.1:
         return {"type": "player.renamed", "data": {"player": rng.choice(PLAYERS), "new_player": f"new-{number}"}}
@@ -70,18 +70,18 @@ def draw_csv_rows(rng: random.Random) -> Iterator[str]:
 
 
 def import_files(ratings: Ratings, url: str, paths: list[Path], keep_going: bool) -> tuple[Any, list[str], list[Any]]:
-    """Import files, and return the result without the head, the files of refused lines, and the data of all events."""
+    """Import files; return the result (without its head), the texts of the reject files, and the data of all events."""
     options = ["--keep-going"] if keep_going else []
     result = ratings("import", *paths, *options, "--format", "json", db=url)
     assert result.exit_code == 1
     reject_files = [path.with_name(f"{path.name}.rejects.jsonl") for path in paths]
-    refused_lines = [path.read_text() for path in reject_files if path.exists()]
+    reject_texts = [path.read_text() for path in reject_files if path.exists()]
     for path in reject_files:
         path.unlink(missing_ok=True)
     answer = json.loads(result.stdout)
     del answer["head"]
     # the ledgers published their rulesets at different times, so only data are compared
-    return answer, refused_lines, [json.loads(record)["data"] for record in read_all_records(url).values()]
+    return answer, reject_texts, [json.loads(record)["data"] for record in read_all_records(url).values()]
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def test_two_processes_import_like_one(
         before = len(read_all_records(url))
         set_cores(monkeypatch, cores)
         outcomes.append(import_files(ratings, url, paths, keep_going))
-        answer, refused_lines, data = outcomes[-1]
-        assert bool(answer["appended"]) == keep_going == bool(refused_lines) == (len(data) > before)
+        answer, reject_texts, data = outcomes[-1]
+        assert bool(answer["appended"]) == keep_going == bool(reject_texts) == (len(data) > before)
     assert len({rejection["code"] for rejection in outcomes[0][0]["rejected"]}) > 6
     assert outcomes[0] == outcomes[1]
 
@@ -178,13 +178,13 @@ def has_ended(process: int) -> bool:
     return not state or state.startswith("Z")
 
 
-@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(("ending_signal", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
 def test_reader_ends_with_the_import(
-    ledger_url: str, stalled_import: tuple[int, int], end: signal.Signals, code: int
+    ledger_url: str, stalled_import: tuple[int, int], ending_signal: signal.Signals, code: int
 ) -> None:
     """The process that reads ahead ends with the import, however the import ends."""
     importer, reader = stalled_import
-    os.kill(importer, end)
+    os.kill(importer, ending_signal)
     assert wait_for_exits([importer]) == [code]
     wait_until(lambda: has_ended(reader))
     assert read_all_records(ledger_url) == {}
@@ -214,7 +214,7 @@ def test_killed_reader_appends_nothing(ledger_url: str, stalled_import: tuple[in
 
 
 def test_failure_while_reading_ahead_is_raised() -> None:
-    """An exception or a kill in the process that reads ahead is raised in the import."""
+    """An exception, a kill or an early exit of the process that reads ahead is raised where its messages are read."""
 
     def yield_and_fail(kind: str) -> Iterator[bytes]:
         yield b"first"

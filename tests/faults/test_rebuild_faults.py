@@ -1,4 +1,4 @@
-"""Killed and concurrent rebuilds: readers see one complete generation, the old or the new."""
+"""Kill, interrupt and overlap rebuilds: readers see one complete generation, the old or the new."""
 
 import os
 import random
@@ -42,7 +42,7 @@ def rated_url(ledger_url: str, ratings: Callable[..., Any]) -> str:
 
 
 def read_number(url: str, query: str) -> int | None:
-    """Return the number that a query gives on a plain connection, or None."""
+    """Return the number that a query gives on a plain connection; None if it gives no row."""
     with closing(open_plain_connection(url)) as connection:
         row = connection.execute(query).fetchone()
     return None if row is None else int(row[0])
@@ -65,8 +65,8 @@ def rebuild_without_end(url: str) -> None:
 
 
 @contextmanager
-def start_rebuild(url: str) -> Iterator[None]:
-    """Start a rebuild in another process that waits in its middle; kill it at the end."""
+def run_unfinished_rebuild(url: str) -> Iterator[None]:
+    """Run a rebuild in another process, which waits before its promotion and is killed at the end of the block."""
     newest = "SELECT coalesce(max(generation), 0) FROM generations"
     before = read_number(url, newest)
     child = fork_child(rebuild_without_end, url)
@@ -84,7 +84,7 @@ def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]
     assert ratings("rebuild", db=rated_url).exit_code == 0
     before = read_live_position(rated_url)
     append_games(rated_url, [build_numbered_game("later")])
-    with start_rebuild(rated_url):
+    with run_unfinished_rebuild(rated_url):
         result = ratings("rebuild", db=rated_url)
         assert (result.exit_code, result.stdout) == (4, "")
         assert "another rebuild" in result.stderr
@@ -98,9 +98,9 @@ def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]
 
 
 @pytest.mark.slow_cases
-def test_killed_first_rebuild_leaves_nothing(rated_url: str, ratings: Callable[..., Any]) -> None:
-    """A killed first rebuild leaves no generation, and the next one succeeds."""
-    with start_rebuild(rated_url):
+def test_killed_first_rebuild_leaves_no_live_generation(rated_url: str, ratings: Callable[..., Any]) -> None:
+    """A killed first rebuild leaves no live generation, and the next one succeeds."""
+    with run_unfinished_rebuild(rated_url):
         pass
     assert read_live_position(rated_url) is None
     assert ratings("verify", db=rated_url) == (0, "", "")
@@ -155,20 +155,20 @@ def measure_seconds(url: str, work: Callable[[str], object]) -> float:
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
-    ("work", "in_file", "in_server"), [(rebuild_alone, 36, 16), (rebuild_in_processes, 18, 10)],
+    ("work", "file_kills", "server_kills"), [(rebuild_alone, 36, 16), (rebuild_in_processes, 18, 10)],
     ids=["alone", "with workers"],
 )  # fmt: skip
 def test_killed_rebuild_leaves_old_or_new_generation(
-    work: Callable[[str], None], in_file: int, in_server: int, rated_url: str, monkeypatch: pytest.MonkeyPatch,
+    work: Callable[[str], None], file_kills: int, server_kills: int, rated_url: str, monkeypatch: pytest.MonkeyPatch,
     ratings: Callable[..., Any], at_length: bool,
 ) -> None:  # fmt: skip
-    # many small transactions give many moments to be killed
     """A rebuild killed at any moment leaves readers the complete old generation or the complete new one."""
+    # many small transactions give many moments to be killed
     set_thresholds(monkeypatch, stored_rows=10, forking_cost=0)
-    kills = (in_server if rated_url.startswith("postgres") else in_file) * (25 if at_length else 1)
+    kills = (server_kills if rated_url.startswith("postgres") else file_kills) * (25 if at_length else 1)
     rng = random.Random(kills)
     seconds = measure_seconds(rated_url, work)
-    survived = 0
+    old_stayed_live = 0
     with run_watcher(rated_url):
         for number in range(kills):
             before = read_live_position(rated_url) or 0
@@ -181,17 +181,17 @@ def test_killed_rebuild_leaves_old_or_new_generation(
             # a server may finish a running commit after its client died, so the new generation may come a moment later
             assert after is not None
             assert before <= after <= read_head_position(rated_url)
-            survived += after == before
+            old_stayed_live += after == before
             if number % 20 == 19:
                 # the next undisturbed rebuild succeeds with the right standings
                 wait_until(lambda: wait_for_exits([fork_child(work, rated_url)]) == [0])
                 assert read_live_position(rated_url) == read_head_position(rated_url)
                 assert ratings("verify", db=rated_url) == (0, "", "")
-    assert survived > kills // 4
+    assert old_stayed_live > kills // 4
     # the next rebuild deletes all rows but those of the two newest finished generations and their builds
     wait_until(lambda: wait_for_exits([fork_child(work, rated_url)]) == [0])
     with open_ledger(rated_url).reading() as connection:
-        kept_generations, builds, finished, stored = (
+        kept_generations, builds, generations, stored_builds = (
             set(connection.execute(text(f"SELECT {column} FROM {table}")).scalars())
             for column, table in (
                 ("generation", "generation_ladders"), ("build", "generation_ladders"),
@@ -199,12 +199,13 @@ def test_killed_rebuild_leaves_old_or_new_generation(
             )
         )  # fmt: skip
     assert len(kept_generations) == 2
-    assert finished == kept_generations | builds
-    assert stored == builds
+    assert generations == kept_generations | builds
+    assert sorted(generations)[-2:] == sorted(kept_generations)
+    assert stored_builds == builds
 
 
 def check_standings(url: str, position: int) -> None:
-    """Check that the stored standings are complete, and those of a replay up to a position."""
+    """Check that the stored standings are complete and equal to those of a replay up to a position."""
     with open_ledger(url).reading() as connection:
         rows = [tuple(row) for row in connection.execute(text(STANDINGS_QUERY))]
     assert check_generation(rows) == position
@@ -225,15 +226,16 @@ def test_rebuild_ends_while_games_are_appended(rated_url: str) -> None:
     """A rebuild ends while games are appended, and its standings are those of its stated position."""
     child = fork_child(append_without_end, rated_url)
     try:
-        begun = read_head_position(rated_url)
+        position = read_head_position(rated_url)
+        wait_until(lambda: read_head_position(rated_url) > position)
         for _ in range(3):
             rebuilt = rebuild_standings(rated_url)
             assert read_live_position(rated_url) == rebuilt.position
-            assert begun <= rebuilt.position <= read_head_position(rated_url)
+            assert position <= rebuilt.position <= read_head_position(rated_url)
             check_standings(rated_url, rebuilt.position)
-            begun = rebuilt.position
+            position = rebuilt.position
         # appending goes on after the rebuilds, as it did during them
-        wait_until(lambda: read_head_position(rated_url) > begun)
+        wait_until(lambda: read_head_position(rated_url) > position)
     finally:
         os.kill(child, signal.SIGKILL)
         wait_for_exits([child])
@@ -289,7 +291,7 @@ def test_ctrl_c_ends_rebuild_within_two_seconds(
 
 @contextmanager
 def lock_store(url: str) -> Iterator[None]:
-    """Hold the lock that every writer needs for longer than any command waits."""
+    """Hold a lock that every rebuild needs, until the end of the block."""
     with closing(open_plain_connection(url)) as connection:
         if isinstance(connection, sqlite3.Connection):
             connection.execute("BEGIN IMMEDIATE")
@@ -338,26 +340,25 @@ def have_ended(processes: list[str]) -> bool:
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("ending_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_workers_die_with_their_parent(
-    end: signal.Signals,
+    ending_signal: signal.Signals,
     rated_url: str,
     workers_file: Path,
     ratings: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Workers end with their parent, however it ends, and hold none of its locks."""
+    """Workers end with their parent, however it ends, and do not keep the next rebuild out."""
     child = fork_child(rebuild_by_command, rated_url)
     wait_until(lambda: len(workers_file.read_text().split()) == 2)
     workers = workers_file.read_text().split()
     assert not have_ended(workers)
-    if end == signal.SIGINT:
+    if ending_signal == signal.SIGINT:
         assert interrupt(child) == 130
     else:
-        os.kill(child, end)
-        assert wait_for_exits([child]) == [-end]
+        os.kill(child, ending_signal)
+        assert wait_for_exits([child]) == [-ending_signal]
     monkeypatch.undo()
-    # the lock is free at once, even before the workers end
     wait_until(lambda: wait_for_exits([fork_child(rebuild_by_command, rated_url)]) == [0])
     wait_until(lambda: have_ended(workers))
     assert ratings("verify", db=rated_url) == (0, "", "")

@@ -68,10 +68,10 @@ def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
 
 def test_small_clock_step_back_keeps_head_time(ledger_url: str) -> None:
     """If the clock steps back a little, events are recorded at the time of the head."""
-    soon = clock.now() + 4 * 60 * 1_000_000
-    append(open_ledger(ledger_url), [build_numbered_game(1)], by="test", clock=lambda: soon)
+    head_time = clock.now() + 4 * 60 * 1_000_000
+    append(open_ledger(ledger_url), [build_numbered_game(1)], by="test", clock=lambda: head_time)
     append_games(ledger_url, [build_numbered_game(2)])
-    assert list_recorded_times(ledger_url) == [soon, soon]
+    assert list_recorded_times(ledger_url) == [head_time, head_time]
 
 
 def list_recorded_times(url: str) -> list[int]:
@@ -126,14 +126,14 @@ def test_held_append_lock_times_out(postgres_url: str, ratings: Ratings) -> None
 
 
 def test_bad_timeout_is_refused(file: Path, ratings: Ratings) -> None:
-    """A timeout that is not a number is a usage error."""
+    """A timeout that is not a single number within the limit is a usage error."""
     for timeout in ("soon", "100000", "1&timeout=2"):
         assert_commands_fail(ratings, f"sqlite:///{file}?timeout={timeout}", 2, "write a number of seconds below")
 
 
 @pytest.mark.parametrize(("user", "is_valid"), [("anna%40server", True), ("anna", True), ("anna@server", False)])
 def test_at_sign_in_user_name_must_be_encoded(user: str, is_valid: bool) -> None:
-    """A user name may have an @ that is written as %40."""
+    """An @ in a user name must be written as %40."""
     if is_valid:
         assert parse_url(f"postgresql://{user}:s3cret@localhost/none").host == "localhost"
     else:
@@ -226,7 +226,7 @@ def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Rating
     assert wait_for_exits([fork_child(verify_as_nobody)]) == [0]
 
 
-# stores that are no ledgers
+# stores that are not ledgers
 
 
 def test_only_init_creates_a_file(tmp_path: Path, ratings: Ratings) -> None:
