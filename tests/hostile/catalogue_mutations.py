@@ -31,8 +31,8 @@ FOREIGN_SCHEMA_FIRST = (
     "ALTER DEFAULT PRIVILEGES IN SCHEMA zevil GRANT SELECT ON TABLES TO PUBLIC",
     "SELECT set_config('search_path', 'zevil, public, pg_temp', true)",
 )
-ROLE = "CREATE ROLE zz_role_of_a_mutation"
-TRIGGER = "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+CREATE_ROLE = "CREATE ROLE zz_role_of_a_mutation"
+CREATE_TRIGGER_FUNCTION = "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
 
 
 class Shape(NamedTuple):
@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
 
 def read_shape(connection: Connection) -> Shape:
-    """Read the objects of the schema `public`, which has no others than a ledger's."""
+    """Read the objects of the schema `public`, which has only a ledger's."""
 
     def fetch_rows(query: str) -> list[Any]:
         return list(connection.execute(text(query)).all())
@@ -109,7 +109,7 @@ def find_dependents(connection: Connection, table: str, column: str | None = Non
       AND attname = :column))""")
     parameters = {"table": table, "column": column or ""}
     names = {name for name in connection.execute(query, parameters).scalars() if name}
-    if column is None:  # the table's own constraints and indexes go with it and are no findings
+    if column is None:  # the table's own constraints and indexes go with it and give no findings
         own = """SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(:table) UNION ALL
         SELECT relname FROM pg_class JOIN pg_index ON oid = indexrelid WHERE indrelid = to_regclass(:table)"""
         names -= set(connection.execute(text(own), {"table": table}).scalars())
@@ -118,13 +118,14 @@ def find_dependents(connection: Connection, table: str, column: str | None = Non
     return frozenset(names | set(connection.execute(text(keys), {"names": list(names)}).scalars()))
 
 
-def drop_views(connection: Connection, names: frozenset[str]) -> list[str]:
+def build_view_drops(connection: Connection, names: frozenset[str]) -> list[str]:
+    """Return the statements that drop the views among these names."""
     views = set(read_shape(connection).views) & names
     return [f"DROP VIEW {name}" for name in sorted(views)]
 
 
-def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
-    for table, columns in ledger.tables.items():
+def mutate_tables(connection: Connection, shape: Shape) -> Mutations:
+    for table, columns in shape.tables.items():
         more = find_dependents(connection, table)
 
         def build_mutation(
@@ -136,7 +137,7 @@ def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
             return build_mutation(f"shadowed by {how}", *sql, name=f"the same name as public.{table}")  # noqa: B023
 
         own_keys = {
-            constraint.name for constraint in ledger.constraints if constraint.type == "f" and constraint.tbl == table
+            constraint.name for constraint in shape.constraints if constraint.type == "f" and constraint.tbl == table
         }
         alter = f"ALTER TABLE {table}"
         yield build_mutation("dropped", f"DROP TABLE {table} CASCADE", more=more)
@@ -150,17 +151,17 @@ def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation(
             "a view instead", f"{alter} RENAME TO zz", f"CREATE VIEW {table} AS SELECT * FROM zz", more=more | own_keys
         )
-        yield build_mutation("owner", ROLE, f"{alter} OWNER TO zz_role_of_a_mutation")
+        yield build_mutation("owner", CREATE_ROLE, f"{alter} OWNER TO zz_role_of_a_mutation")
         if table != "generations":  # a table that is kept refers to it
             yield build_mutation("unlogged", f"{alter} SET UNLOGGED")
         yield build_mutation("row security", f"{alter} ENABLE ROW LEVEL SECURITY")
-        yield build_mutation("row security for all", f"{alter} FORCE ROW LEVEL SECURITY")
+        yield build_mutation("forced row security", f"{alter} FORCE ROW LEVEL SECURITY")
         yield build_mutation("inherits", f"CREATE TABLE zz (LIKE {table} INCLUDING ALL)", f"{alter} INHERIT zz")
-        members = ", ".join(f"{c.name} {c.type}" for c in ledger.columns if c.tbl == table)
+        members = ", ".join(f"{c.name} {c.type}" for c in shape.columns if c.tbl == table)
         yield build_mutation("of a type", f"CREATE TYPE zz AS ({members})", f"{alter} OF zz")
-        if ledger.version >= 15:
+        if shape.version >= 15:
             yield build_mutation(
-                "stored otherwise",
+                "another access method",
                 "CREATE ACCESS METHOD zzheap TYPE TABLE HANDLER heap_tableam_handler",
                 f"{alter} SET ACCESS METHOD zzheap",
             )
@@ -174,35 +175,35 @@ def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
         )
         yield build_shadow("a temporary table", f"CREATE TEMP TABLE {table} AS TABLE public.{table}")
         yield build_shadow(
-            "one behind",
+            "a table later in the path",
             *FOREIGN_SCHEMA_FIRST[:3],
             f"CREATE TABLE zevil.{table} AS TABLE public.{table}",
             "SELECT set_config('search_path', 'public, zevil, pg_temp', true)",
         )
         # objects added to it
         yield build_mutation("an inheriting table", f"CREATE TABLE zz () INHERITS ({table})", name="zz")
-        yield build_mutation("a column more", f"{alter} ADD COLUMN zz text", name="zz")
+        yield build_mutation("an extra column", f"{alter} ADD COLUMN zz text", name="zz")
         yield build_mutation(
-            "a column that runs something", f"{alter} ADD COLUMN zz timestamptz DEFAULT now()", name="zz"
+            "an extra column that calls a function", f"{alter} ADD COLUMN zz timestamptz DEFAULT now()", name="zz"
         )
         yield build_mutation(
-            "a generated column more", f"{alter} ADD COLUMN zz int GENERATED ALWAYS AS (1) STORED", name="zz"
+            "an extra generated column", f"{alter} ADD COLUMN zz int GENERATED ALWAYS AS (1) STORED", name="zz"
         )
         yield build_mutation(
-            "a condition more", f"{alter} ADD CONSTRAINT zz CHECK ({columns[0]} IS NOT NULL)", name="zz"
+            "an extra condition", f"{alter} ADD CONSTRAINT zz CHECK ({columns[0]} IS NOT NULL)", name="zz"
         )
         yield build_mutation(
             "a condition that is not checked",
             f"{alter} ADD CONSTRAINT zz CHECK ({columns[0]} IS NOT NULL) NOT VALID",
             name="zz",
         )
-        yield build_mutation("a key more", f"{alter} ADD CONSTRAINT zz UNIQUE ({columns[-1]})", name="zz")
+        yield build_mutation("an extra key", f"{alter} ADD CONSTRAINT zz UNIQUE ({columns[-1]})", name="zz")
         yield build_mutation(
             "an exclusion", f"{alter} ADD CONSTRAINT zz EXCLUDE USING btree ({columns[-1]} WITH =)", name="zz"
         )
         yield build_mutation(
-            "a reference more",
-            f"CREATE TABLE zt (x {next(c.type for c in ledger.columns if c.tbl == table)} PRIMARY KEY)",
+            "an extra reference",
+            f"CREATE TABLE zt (x {next(c.type for c in shape.columns if c.tbl == table)} PRIMARY KEY)",
             f"INSERT INTO zt SELECT {columns[0]} FROM {table}",
             f"{alter} ADD CONSTRAINT zz FOREIGN KEY ({columns[0]}) REFERENCES zt",
             name="zz",
@@ -212,30 +213,30 @@ def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
         for when in ("BEFORE INSERT", "AFTER UPDATE", "BEFORE TRUNCATE", "AFTER DELETE"):
             yield build_mutation(
                 f"a trigger {when}",
-                TRIGGER,
+                CREATE_TRIGGER_FUNCTION,
                 f"CREATE TRIGGER zz {when} ON {table} FOR EACH STATEMENT EXECUTE FUNCTION zz()",
                 name="zz",
             )
         yield build_mutation(
-            "a trigger that waits",
-            TRIGGER,
+            "a deferred trigger",
+            CREATE_TRIGGER_FUNCTION,
             f"CREATE CONSTRAINT TRIGGER zz AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION zz()",
             name="zz",
         )
         yield build_mutation("a unique index", f"CREATE UNIQUE INDEX zz ON {table} ({columns[-1]})", name="zz")
         yield build_mutation(
-            "an index that computes", f"CREATE INDEX zz ON {table} (length({columns[-1]}::text))", name="zz"
+            "an index on an expression", f"CREATE INDEX zz ON {table} (length({columns[-1]}::text))", name="zz"
         )
         some_rows = f"({columns[-1]}) WHERE {columns[-1]} IS NULL"
         yield build_mutation("an index of some rows", f"CREATE INDEX zz ON {table} {some_rows}", name="zz")
-        first_type = next(c.type for c in ledger.columns if c.tbl == table)
+        first_type = next(c.type for c in shape.columns if c.tbl == table)
         compared = {"smallint": "btint2cmp", "integer": "btint4cmp", "bigint": "btint8cmp", "text": "bttextcmp"}
         if first_type in compared:
             signs = ("<", "<=", "=", ">=", ">")
             operators = ", ".join(f"OPERATOR {n} {sign}" for n, sign in enumerate(signs, 1))
             yield build_mutation(
-                "an index by functions of somebody's",
+                "an index by a foreign operator class",
                 f"CREATE OPERATOR CLASS zzops FOR TYPE {first_type} USING btree AS {operators}, "
                 f"FUNCTION 1 {compared[first_type]}({first_type}, {first_type})",
                 f"CREATE INDEX zz ON {table} ({columns[0]} zzops)",
@@ -243,14 +244,14 @@ def mutate_tables(connection: Connection, ledger: Shape) -> Mutations:
             )
 
 
-def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
-    for column in ledger.columns:
+def mutate_columns(connection: Connection, shape: Shape) -> Mutations:
+    for column in shape.columns:
         table, name, kind = column.tbl, column.name, column.type
         more = find_dependents(connection, table, name)
         if name in ("version_num", "ledger_id"):
             more |= {"alembic_version holds", "ledger_identity holds"}  # the identity goes with its column
         alter = f"ALTER TABLE {table} ALTER COLUMN {name}"
-        views = drop_views(connection, more)
+        view_drops = build_view_drops(connection, more)
 
         def build_mutation(how: str, *sql: str, more: frozenset[str] = frozenset()) -> Mutation:
             return Mutation(f"column {table}.{name}", how, sql, f"{name} of {table}", more)  # noqa: B023
@@ -262,8 +263,8 @@ def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("dropped", drop_and_add[0], more=more)
         yield build_mutation("renamed", f"ALTER TABLE {table} RENAME {name} TO zz", more=more | {f"zz of {table}"})
         change_null = f"{alter} {'DROP' if column.required else 'SET'} NOT NULL"
-        yield build_mutation("made again, and may be empty or not", *drop_and_add, change_null, more=more)
-        yield build_mutation("a domain", f"CREATE DOMAIN zd AS {kind}", *views, f"{alter} TYPE zd", more=more)
+        yield build_mutation("made again, with the other nullability", *drop_and_add, change_null, more=more)
+        yield build_mutation("a domain", f"CREATE DOMAIN zd AS {kind}", *view_drops, f"{alter} TYPE zd", more=more)
         other_types = {
             "text": "character varying(99)",
             "smallint": "integer",
@@ -273,14 +274,14 @@ def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
             "character varying(32)": "character varying(99)",
         }
         if kind in other_types:
-            yield build_mutation("another type", *views, f"{alter} TYPE {other_types[kind]}", more=more)
+            yield build_mutation("another type", *view_drops, f"{alter} TYPE {other_types[kind]}", more=more)
         if kind == "text":
-            yield build_mutation("another collation", *views, f'{alter} TYPE text COLLATE "C"', more=more)
+            yield build_mutation("another collation", *view_drops, f'{alter} TYPE text COLLATE "C"', more=more)
         if column.required and not column.key:
             yield build_mutation("may be empty", f"{alter} DROP NOT NULL")
-            if ledger.version >= 18:
+            if shape.version >= 18:
                 yield build_mutation(
-                    "may have been empty",
+                    "may be empty in old rows",
                     f"{alter} DROP NOT NULL",
                     f"ALTER TABLE {table} ADD CONSTRAINT zz NOT NULL {name} NOT VALID",
                 )
@@ -295,7 +296,7 @@ def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
             drop = f"{alter} DROP DEFAULT"
             yield build_mutation("identity", drop, f"{alter} ADD GENERATED BY DEFAULT AS IDENTITY")
             yield build_mutation("identity always", drop, f"{alter} ADD GENERATED ALWAYS AS IDENTITY")
-        for how in ("STORED", "VIRTUAL") if ledger.version >= 18 else ("STORED",):
+        for how in ("STORED", "VIRTUAL") if shape.version >= 18 else ("STORED",):
             yield build_mutation(
                 f"generated {how}",
                 drop_and_add[0],
@@ -304,14 +305,14 @@ def mutate_columns(connection: Connection, ledger: Shape) -> Mutations:
             )
 
 
-def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
-    for constraint in ledger.constraints:
+def mutate_constraints(connection: Connection, shape: Shape) -> Mutations:
+    for constraint in shape.constraints:
         table, name = constraint.tbl, constraint.name
         alter = f"ALTER TABLE {table}"
         drop = f"{alter} DROP CONSTRAINT {name} CASCADE"
         more = frozenset(
             other_constraint.name
-            for other_constraint in ledger.constraints
+            for other_constraint in shape.constraints
             if constraint.type in "pu"
             and other_constraint.type == "f"
             and f"REFERENCES {table}(" in other_constraint.definition
@@ -345,22 +346,20 @@ def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
                 "says more", drop, add_constraint(constraint.definition.replace("CHECK (", "CHECK (1 = 1 AND "))
             )
             yield build_mutation("not checked", drop, add_constraint(f"{constraint.definition} NOT VALID"))
-            members = ", ".join(f"{c.name} {c.type}" for c in ledger.columns if c.tbl == table)
+            members = ", ".join(f"{c.name} {c.type}" for c in shape.columns if c.tbl == table)
             add_to_another_table = f"CREATE TABLE zt ({members}, CONSTRAINT {name} {constraint.definition})"
             yield build_mutation("on another table", drop, add_to_another_table)
-            yield build_mutation(
-                "not for those that inherit", drop, add_constraint(f"{constraint.definition} NO INHERIT")
-            )
-            if ledger.version >= 18:
+            yield build_mutation("not inherited", drop, add_constraint(f"{constraint.definition} NO INHERIT"))
+            if shape.version >= 18:
                 yield build_mutation("not enforced", drop, add_constraint(f"{constraint.definition} NOT ENFORCED"))
             yield build_mutation(
-                "by a function of somebody's",
+                "by a foreign function",
                 "CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true'",
                 drop,
                 add_constraint("CHECK (zf())"),
             )
         elif constraint.type in "pu":
-            column = ledger.tables[table][-1]
+            column = shape.tables[table][-1]
             keyword, bracket, keys = constraint.definition.partition("(")
             if table != "alembic_version":
                 yield build_mutation(
@@ -375,13 +374,13 @@ def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
             )
             if column not in constraint.definition:
                 yield build_mutation(
-                    "with a column more",
+                    "with an extra column",
                     drop,
                     add_constraint(f"{keyword}({keys[:-1]}, {column})"),
                     more=more | {f"{column} of {table}"},
                 )
                 yield build_mutation("including", drop, add_constraint(f"{constraint.definition} INCLUDE ({column})"))
-            if constraint.type == "u" and ledger.version >= 15:
+            if constraint.type == "u" and shape.version >= 15:
                 yield build_mutation(
                     "one NULL only",
                     drop,
@@ -404,7 +403,7 @@ def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
             yield build_mutation(
                 "all or nothing", drop, add_constraint(constraint.definition.replace(")", ") ", 1) + " MATCH FULL")
             )
-            if ledger.version >= 18:
+            if shape.version >= 18:
                 yield build_mutation("not enforced", drop, add_constraint(f"{constraint.definition} NOT ENFORCED"))
             kind = "text" if "event_id" in constraint.definition else "integer"
             yield build_mutation(
@@ -422,8 +421,8 @@ def mutate_constraints(connection: Connection, ledger: Shape) -> Mutations:
                     yield build_mutation(f"trigger {number} {how}", f'ALTER TABLE {on} {how} TRIGGER "{trigger}"')
 
 
-def mutate_indexes(_: Connection, ledger: Shape) -> Mutations:
-    for index in ledger.indexes:
+def mutate_indexes(_: Connection, shape: Shape) -> Mutations:
+    for index in shape.indexes:
         name, table = index.name, index.tbl
         drop = f"DROP INDEX {name}"
 
@@ -440,24 +439,24 @@ def mutate_indexes(_: Connection, ledger: Shape) -> Mutations:
             return f"CREATE {unique}INDEX {name} ON {table} USING {how} ({columns}){rest}{where}"  # noqa: B023
 
         last = columns.split(", ")[-1]
-        types = {column.name: column.type for column in ledger.columns if column.tbl == table}
+        types = {column.name: column.type for column in shape.columns if column.tbl == table}
         # a column that the index lacks, and a column of numbers
         other_column = next(column for column in reversed(types) if column not in columns.split(", "))
         number_column = next(column for column, kind in types.items() if kind in ("bigint", "integer"))
         yield build_mutation("dropped", drop)
         yield build_mutation("renamed", f"ALTER INDEX {name} RENAME TO zz", more=frozenset({"zz"}))
         yield build_mutation("of another column", drop, create_index(other_column))
-        yield build_mutation("with a column more", drop, create_index(f"{columns}, {other_column}"))
+        yield build_mutation("with an extra column", drop, create_index(f"{columns}, {other_column}"))
         yield build_mutation("including a column", drop, create_index(rest=f" INCLUDE ({other_column})"))
         yield build_mutation("unique or not", drop, create_index(unique="" if unique else "UNIQUE "))
         yield build_mutation("of some rows", drop, create_index(where=f" WHERE {number_column} > 5"))
         if where:
             yield build_mutation("of all rows", drop, create_index(where=""))
             yield build_mutation(
-                "of rows by another name", drop, create_index(where=where.replace("recorded", "recordedx"))
+                "of rows of another type", drop, create_index(where=where.replace("recorded", "recordedx"))
             )
             yield build_mutation("of fewer rows", drop, create_index(where=f"{where} AND {number_column} > 5"))
-        yield build_mutation("downwards", drop, create_index(f"{columns} DESC"))
+        yield build_mutation("descending", drop, create_index(f"{columns} DESC"))
         yield build_mutation("NULL first", drop, create_index(f"{columns} NULLS FIRST"))
         if not unique:
             yield build_mutation("by hash", drop, create_index(columns.split(", ")[0], how="hash"))
@@ -468,7 +467,7 @@ def mutate_indexes(_: Connection, ledger: Shape) -> Mutations:
             yield build_mutation("of another order", drop, create_index(ordered))
             collated = columns.replace(text_column, f'{text_column} COLLATE "POSIX"')
             yield build_mutation("of another collation", drop, create_index(collated))
-        if unique and ledger.version >= 15:
+        if unique and shape.version >= 15:
             yield build_mutation("one NULL only", drop, create_index(rest=" NULLS NOT DISTINCT"))
         for flag in ("indisvalid", "indisready", "indislive"):
             yield build_mutation(

@@ -3,12 +3,12 @@
 Further mutations shadow PostgreSQL's own functions, operators, casts, types and catalogues.
 """
 
-from catalogue_mutations import FOREIGN_SCHEMA_FIRST, ROLE, TRIGGER, Mutation, Mutations, Shape
+from catalogue_mutations import CREATE_ROLE, CREATE_TRIGGER_FUNCTION, FOREIGN_SCHEMA_FIRST, Mutation, Mutations, Shape
 from sqlalchemy import Connection
 
 
-def mutate_triggers(_: Connection, ledger: Shape) -> Mutations:
-    for trigger in ledger.triggers:
+def mutate_triggers(_: Connection, shape: Shape) -> Mutations:
+    for trigger in shape.triggers:
         name, table, definition = trigger.name, trigger.tbl, trigger.definition
         drop = f"DROP TRIGGER {name} ON {table}"
 
@@ -26,8 +26,8 @@ def mutate_triggers(_: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("renamed", f"ALTER TRIGGER {name} ON {table} RENAME TO zz", more=frozenset({"zz"}))
         yield build_mutation("at another event", drop, on_other_event)
         yield build_mutation("afterwards", drop, definition.replace(" BEFORE ", " AFTER "))
-        scope = ("ROW", "STATEMENT") if "EACH ROW" in definition else None
-        if scope:
+        is_per_row = "EACH ROW" in definition
+        if is_per_row:
             yield build_mutation("once for all rows", drop, definition.replace("EACH ROW", "EACH STATEMENT"))
             yield build_mutation("never", drop, definition.replace(" EXECUTE", " WHEN (false) EXECUTE"))
             yield build_mutation(
@@ -41,23 +41,25 @@ def mutate_triggers(_: Connection, ledger: Shape) -> Mutations:
             yield build_mutation("never", drop, definition.replace(" EXECUTE", " WHEN (false) EXECUTE"))
         if event == "UPDATE":
             yield build_mutation(
-                "for some columns", drop, definition.replace(" UPDATE ", f" UPDATE OF {ledger.tables[table][0]} ")
+                "for some columns", drop, definition.replace(" UPDATE ", f" UPDATE OF {shape.tables[table][0]} ")
             )
         yield build_mutation(
             "at more events", drop, definition.replace(f" {event} ON", f" {event} OR {other_event} ON")
         )
         yield build_mutation("with an argument", drop, definition.replace("()", "('x')"))
-        yield build_mutation("runs something else", TRIGGER, drop, definition.replace(f"{trigger.function}()", "zz()"))
         yield build_mutation(
-            "runs one of our name elsewhere",
+            "runs something else", CREATE_TRIGGER_FUNCTION, drop, definition.replace(f"{trigger.function}()", "zz()")
+        )
+        yield build_mutation(
+            "runs a function of the same name elsewhere",
             "CREATE SCHEMA zevil",
-            TRIGGER.replace("zz", f"zevil.{trigger.function}"),
+            CREATE_TRIGGER_FUNCTION.replace("zz", f"zevil.{trigger.function}"),
             drop,
             definition.replace(f"{trigger.function}()", f"zevil.{trigger.function}()"),
         )
-        if scope:
+        if is_per_row:
             yield build_mutation(
-                "waits",
+                "deferrable",
                 drop,
                 definition.replace("CREATE TRIGGER", "CREATE CONSTRAINT TRIGGER")
                 .replace(" BEFORE ", " AFTER ")
@@ -91,14 +93,14 @@ CHANGED_COLUMNS = {
 }
 
 
-def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
-    for name, definition in ledger.views.items():
+def mutate_views(connection: Connection, shape: Shape) -> Mutations:
+    for name, definition in shape.views.items():
         query = definition.strip().rstrip(";")
         drop = f"DROP VIEW {name}"
         replace = f"CREATE OR REPLACE VIEW {name} AS "
 
-        def build_mutation(how: str, *sql: str, named: str = name) -> Mutation:
-            return Mutation(f"view {name}", how, sql, named)  # noqa: B023
+        def build_mutation(how: str, *sql: str, reported_name: str = name) -> Mutation:
+            return Mutation(f"view {name}", how, sql, reported_name)  # noqa: B023
 
         raising_function = (
             "CREATE FUNCTION zf() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'it was run'; END $$"
@@ -106,7 +108,7 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("dropped", drop)
         yield build_mutation("renamed", f"ALTER VIEW {name} RENAME TO zz")
         yield build_mutation("moved", "CREATE SCHEMA zevil", f"ALTER VIEW {name} SET SCHEMA zevil")
-        yield build_mutation("owner", ROLE, f"ALTER VIEW {name} OWNER TO zz_role_of_a_mutation")
+        yield build_mutation("owner", CREATE_ROLE, f"ALTER VIEW {name} OWNER TO zz_role_of_a_mutation")
         yield build_mutation("no row", f"{replace}SELECT * FROM ({query}) q WHERE false")
         yield build_mutation("one row", f"{replace}SELECT * FROM ({query}) q LIMIT 1")
         yield build_mutation("each row once", f"{replace}SELECT DISTINCT * FROM ({query}) q")
@@ -118,13 +120,11 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         column, changed = CHANGED_COLUMNS[name]
         assert column in query
         yield build_mutation("a column computed otherwise", replace + query.replace(column, changed, 1))
+        yield build_mutation("a foreign function", raising_function, f"{replace}SELECT * FROM ({query}) q WHERE zf()")
         yield build_mutation(
-            "a function of somebody's", raising_function, f"{replace}SELECT * FROM ({query}) q WHERE zf()"
+            "an unrelated table", "CREATE TABLE zt (x int)", f"{replace}SELECT q.* FROM ({query}) q CROSS JOIN zt"
         )
-        yield build_mutation(
-            "a table of somebody's", "CREATE TABLE zt (x int)", f"{replace}SELECT q.* FROM ({query}) q CROSS JOIN zt"
-        )
-        yield build_mutation("a column more", f"{replace}SELECT *, 1 AS zz FROM ({query}) q")
+        yield build_mutation("an extra column", f"{replace}SELECT *, 1 AS zz FROM ({query}) q")
         yield build_mutation("a column renamed", f"ALTER TABLE {name} RENAME {text} TO zz")
         names = ", ".join(
             f"{column_name}::varchar AS {column_name}" if column_name == text else column_name
@@ -134,8 +134,8 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("a default", f"ALTER VIEW {name} ALTER {text} SET DEFAULT 'x'")
         yield build_mutation("a barrier", f"ALTER VIEW {name} SET (security_barrier = true)")
         yield build_mutation("no barrier", f"ALTER VIEW {name} SET (security_barrier = false)")
-        if ledger.version >= 15:
-            yield build_mutation("as who asks", f"ALTER VIEW {name} SET (security_invoker = true)")
+        if shape.version >= 15:
+            yield build_mutation("with the reader's rights", f"ALTER VIEW {name} SET (security_invoker = true)")
         if name == "events_readable":
             yield build_mutation("a check", f"ALTER VIEW {name} SET (check_option = local)")
         yield build_mutation(
@@ -145,12 +145,12 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation(
             "switched off", f"UPDATE pg_rewrite SET ev_enabled = 'D' WHERE ev_class = '{name}'::regclass"
         )
-        yield build_mutation("a rule", f"CREATE RULE zz AS ON INSERT TO {name} DO INSTEAD NOTHING", named="zz")
+        yield build_mutation("a rule", f"CREATE RULE zz AS ON INSERT TO {name} DO INSTEAD NOTHING", reported_name="zz")
         yield build_mutation(
             "a trigger",
-            TRIGGER,
+            CREATE_TRIGGER_FUNCTION,
             f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION zz()",
-            named="zz",
+            reported_name="zz",
         )
         yield build_mutation(
             "shadowed by a view", *FOREIGN_SCHEMA_FIRST, f"CREATE VIEW zevil.{name} AS TABLE public.{name}"
@@ -161,11 +161,11 @@ def mutate_views(connection: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("shadowed by a temporary view", f"CREATE TEMP VIEW {name} AS TABLE public.{name}")
 
 
-def mutate_functions(_: Connection, ledger: Shape) -> Mutations:
-    for function in ledger.functions:
+def mutate_functions(_: Connection, shape: Shape) -> Mutations:
+    for function in shape.functions:
         name = function.name
-        # verify reports the triggers that run it, too
-        triggers = frozenset(trigger.name for trigger in ledger.triggers if trigger.function == name)
+        # verify also reports the triggers that run the function
+        triggers = frozenset(trigger.name for trigger in shape.triggers if trigger.function == name)
 
         def build_mutation(how: str, *sql: str, name: str = name, more: frozenset[str] = frozenset()) -> Mutation:
             return Mutation(f"function {function.name}", how, sql, name, more)  # noqa: B023
@@ -178,8 +178,8 @@ def mutate_functions(_: Connection, ledger: Shape) -> Mutations:
         yield build_mutation("renamed", f"{alter} RENAME TO zz", more=triggers)
         yield build_mutation("moved out of the path", "CREATE SCHEMA zevil", f"{alter} SET SCHEMA zevil", more=triggers)
         yield build_mutation("moved within the path", *FOREIGN_SCHEMA_FIRST, f"{alter} SET SCHEMA zevil", more=triggers)
-        yield build_mutation("owner", ROLE, f"{alter} OWNER TO zz_role_of_a_mutation")
-        yield build_mutation("a body with a space more", function.definition.replace("BEGIN", "BEGIN ", 1))
+        yield build_mutation("owner", CREATE_ROLE, f"{alter} OWNER TO zz_role_of_a_mutation")
+        yield build_mutation("a body with an extra space", function.definition.replace("BEGIN", "BEGIN ", 1))
         yield build_mutation(
             "a body that begins as ours",
             function.definition.replace(function.body, function.body.rpartition("END")[0] + "NULL; END "),
@@ -243,7 +243,7 @@ def shadow_builtins(_: Connection, __: Shape) -> Mutations:
         return f"CREATE FUNCTION {schema}.{head} RETURNS {result} IMMUTABLE LANGUAGE sql AS 'SELECT NULL::{result}'"
 
     def build_mutation(how: str, *sql: str, name: str) -> Mutation:
-        return Mutation(f"what stands {' '.join(how.split()[-2:])}", how, sql, name)
+        return Mutation(f"shadows {' '.join(how.split()[-2:])}", how, sql, name)
 
     before_catalogue = (
         *FOREIGN_SCHEMA_FIRST[:3],

@@ -20,29 +20,32 @@ def load_sqlite_objects() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
+    """Yield the mutations of one object; those by hand edit SQLite's own table of the schema."""
     table, sql = load_sqlite_objects()[kind, name]
 
-    def build_mutation(how: str, *statements: str, named: str = name, more: frozenset[str] = frozenset()) -> Mutation:
-        return Mutation(f"{kind} {name}", how, statements, named, more)
+    def build_mutation(
+        how: str, *statements: str, reported_name: str = name, more: frozenset[str] = frozenset()
+    ) -> Mutation:
+        return Mutation(f"{kind} {name}", how, statements, reported_name, more)
 
-    def edit_by_hand(what: str) -> tuple[str, ...]:
-        return "PRAGMA writable_schema = ON", what, "PRAGMA writable_schema = OFF"
+    def edit_by_hand(statement: str) -> tuple[str, ...]:
+        return "PRAGMA writable_schema = ON", statement, "PRAGMA writable_schema = OFF"
 
     where = f"WHERE type = '{kind}' AND name = '{name}'"
     yield build_mutation("gone by hand", *edit_by_hand(f"DELETE FROM sqlite_master {where}"))
     if not sql:
         return
     yield build_mutation("altered by hand", *edit_by_hand(f"UPDATE sqlite_master SET sql = sql || ' /* x */' {where}"))
-    renamed = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"
-    yield build_mutation("renamed by hand", *edit_by_hand(f"{renamed} {where}"), more=frozenset({"zz"}))
+    rename = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"
+    yield build_mutation("renamed by hand", *edit_by_hand(f"{rename} {where}"), more=frozenset({"zz"}))
     if kind == "table":
         column = _first_column(sql)
-        off = "PRAGMA foreign_keys = OFF", "PRAGMA legacy_alter_table = ON"
-        yield build_mutation("dropped", *off, f"DROP TABLE {name}")
-        yield build_mutation("renamed", *off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))
-        yield build_mutation("a column more", f"ALTER TABLE {name} ADD COLUMN zz TEXT")
-        yield build_mutation("a generated column more", f"ALTER TABLE {name} ADD COLUMN zz AS (1)")
-        yield build_mutation("a reference more", f"ALTER TABLE {name} ADD COLUMN zz REFERENCES generations")
+        checks_off = "PRAGMA foreign_keys = OFF", "PRAGMA legacy_alter_table = ON"
+        yield build_mutation("dropped", *checks_off, f"DROP TABLE {name}")
+        yield build_mutation("renamed", *checks_off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))
+        yield build_mutation("an extra column", f"ALTER TABLE {name} ADD COLUMN zz TEXT")
+        yield build_mutation("an extra generated column", f"ALTER TABLE {name} ADD COLUMN zz AS (1)")
+        yield build_mutation("an extra reference", f"ALTER TABLE {name} ADD COLUMN zz REFERENCES generations")
         yield build_mutation(
             "other types",
             *edit_by_hand(f"UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'BLOB') {where}")
@@ -62,18 +65,20 @@ def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
             )
         for verb in ("INSERT", "UPDATE", "DELETE"):
             yield build_mutation(
-                f"a trigger at {verb}", f"CREATE TRIGGER zz AFTER {verb} ON {name} BEGIN SELECT 1; END", named="zz"
+                f"a trigger at {verb}",
+                f"CREATE TRIGGER zz AFTER {verb} ON {name} BEGIN SELECT 1; END",
+                reported_name="zz",
             )
+        yield build_mutation("a unique index", f"CREATE UNIQUE INDEX zz ON {name} ({column})", reported_name="zz")
         yield build_mutation(
-            "a unique index", f"CREATE UNIQUE INDEX zz ON {name} (ledger, zz)".replace("ledger, zz", column), named="zz"
+            "an index on an expression", f"CREATE INDEX zz ON {name} (lower({column}))", reported_name="zz"
         )
-        yield build_mutation("an index that computes", f"CREATE INDEX zz ON {name} (lower({column}))", named="zz")
         yield build_mutation(
-            "an index of some rows", f"CREATE INDEX zz ON {name} ({column}) WHERE {column} IS NULL", named="zz"
+            "an index of some rows", f"CREATE INDEX zz ON {name} ({column}) WHERE {column} IS NULL", reported_name="zz"
         )
         yield build_mutation(
             "a view instead",
-            *off,
+            *checks_off,
             f"ALTER TABLE {name} RENAME TO zz",
             f"CREATE VIEW {name} AS SELECT * FROM zz",
             more=frozenset({"zz"}),
@@ -82,11 +87,13 @@ def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
             "a trigger on another table",
             "CREATE TABLE mine (x)",
             f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN DELETE FROM {name.upper()}; END",
-            named="zz",
+            reported_name="zz",
         )
         if name not in ("events", "ledger_identity"):
             yield build_mutation(
-                "a table that goes with it", f"CREATE TABLE zz (x REFERENCES {name} ON DELETE CASCADE)", named="zz"
+                "a table whose rows are deleted with it",
+                f"CREATE TABLE zz (x REFERENCES {name} ON DELETE CASCADE)",
+                reported_name="zz",
             )
     elif kind == "index":
         drop = f"DROP INDEX {name}"
@@ -98,12 +105,12 @@ def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
             sql.replace("UNIQUE ", "") if "UNIQUE" in sql else sql.replace("INDEX", "UNIQUE INDEX"),
         )
         yield build_mutation("of some rows", drop, f"{sql.partition(' WHERE')[0]} WHERE {_first_column(sql)} > 5")
-        yield build_mutation("downwards", drop, sql.replace(")", " DESC)", 1))
+        yield build_mutation("descending", drop, sql.replace(")", " DESC)", 1))
         yield build_mutation("of another collation", drop, sql.replace(")", " COLLATE NOCASE)", 1))
         yield build_mutation("on another table", drop, "CREATE TABLE zt (x)", f"CREATE INDEX {name} ON zt (x)")
         yield build_mutation("a table instead", drop, f"CREATE TABLE {name} (x)")
         if "UNIQUE" in sql:
-            yield build_mutation("duplicated", sql.replace(name, "zz"), named="zz")
+            yield build_mutation("duplicated", sql.replace(name, "zz"), reported_name="zz")
     elif kind == "trigger":
         drop = f"DROP TRIGGER {name}"
         verb = sql.partition(" ON ")[0].split()[-1]
@@ -120,7 +127,7 @@ def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
         yield build_mutation(
             "on another table", drop, f"CREATE TRIGGER {name} BEFORE {verb} ON generations BEGIN SELECT 1; END"
         )
-        yield build_mutation("duplicated", sql.replace(name, "zz"), named="zz")
+        yield build_mutation("duplicated", sql.replace(name, "zz"), reported_name="zz")
     else:
         drop = f"DROP VIEW {name}"
         query = sql.partition(" AS")[2]
@@ -134,7 +141,7 @@ def mutate_sqlite_object(kind: str, name: str) -> Iterator[Mutation]:
             "a table instead", f"CREATE TABLE zz AS SELECT * FROM {name}", drop, f"ALTER TABLE zz RENAME TO {name}"
         )
         yield build_mutation(
-            "a trigger", f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END", named="zz"
+            "a trigger", f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END", reported_name="zz"
         )
 
 

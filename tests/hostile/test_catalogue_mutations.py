@@ -1,5 +1,4 @@
-"""The objects of a ledger are compared with those that the program creates: every object, every mutation, each
-store.
+"""Compare the objects of a ledger with those that the program creates, after mutations of every object in each store.
 
 In PostgreSQL a mutation is made in a transaction that is rolled back, and compared by a role that can only read, in
 a transaction that cannot write. A fixed part of the mutations goes through the command line.
@@ -15,8 +14,8 @@ from typing import Any
 
 import pytest
 from catalogue_mutations import (
+    CREATE_TRIGGER_FUNCTION,
     FOREIGN_SCHEMA_FIRST,
-    TRIGGER,
     Mutation,
     mutate_columns,
     mutate_constraints,
@@ -50,7 +49,7 @@ MUTATIONS_BY_KIND = {
     "shadowed built-ins": shadow_builtins,
 }
 READER = "zz_reader_of_a_ledger"
-SHARED_SERVER = "the one of all tests"
+SHARED_SERVER = "shared by all tests"
 
 
 @pytest.fixture(
@@ -58,7 +57,7 @@ SHARED_SERVER = "the one of all tests"
     params=mark_long_values([SHARED_SERVER, "on the path"], [SHARED_SERVER, "on the path", "older"]),
 )
 def mutated_ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
-    """Yield a ledger in each available PostgreSQL, with a role that may read it as docs/postgresql.md grants it."""
+    """Yield a ledger in each available PostgreSQL, with a role that has a reader's grants in docs/postgresql.md."""
     if request.param == SHARED_SERVER:
         running: Any = nullcontext(request.getfixturevalue("server"))
     elif (programs := find_older_server_programs()[request.param]) is not None:
@@ -87,7 +86,10 @@ def run_statements(connection: Connection, *statements: str) -> None:
 
 
 def list_findings_after(ledger: Ledger, statements: Iterable[str]) -> list[str]:
-    """Return the findings of `verify` about objects after a superuser ran statements, as a role that can only read."""
+    """Run statements as a superuser, and return the findings about objects that a role that can only read gets.
+
+    The statements are rolled back.
+    """
     messages: list[str] = []
     with ledger.engine.connect() as connection, connection.begin() as transaction:
         run_statements(connection, *statements)
@@ -112,8 +114,7 @@ def is_named_in(message: str, name: str) -> bool:
 
 
 def describe_fault(mutation: Mutation, messages: list[str]) -> str | None:
-    """Return None if the findings name the object once and only further objects that the mutation changes, else a
-    text."""
+    """Describe a mutation with its findings, unless one names the object and all others name objects in `more`."""
     matching = [message for message in messages if is_named_in(message, mutation.name)]
     surplus = [
         message
@@ -128,7 +129,7 @@ def describe_fault(mutation: Mutation, messages: list[str]) -> str | None:
 
 
 def select_mutations(mutations: list[Mutation], server: str, at_length: bool) -> list[Mutation]:
-    """Return all mutations at length, else one for each object; for further servers, one of each kind."""
+    """Return all mutations at length; else one for each object, or on other servers one for each `how` among these."""
     by_object: dict[str, list[Mutation]] = {}
     for mutation in mutations:
         by_object.setdefault(mutation.object, []).append(mutation)
@@ -149,11 +150,11 @@ def test_postgresql_mutation_is_reported_once(
 ) -> None:
     """Any object dropped, altered, shadowed or duplicated in PostgreSQL is named by exactly one finding.
 
-    Every object in the catalogue undergoes each mutation that makes sense for it.
+    At length, every object in the catalogue undergoes each mutation that makes sense for it, otherwise one of them.
     """
     with mutated_ledger.engine.connect() as connection:
-        ledger = read_shape(connection)
-        all_mutations = list(MUTATIONS_BY_KIND[kind](connection, ledger))
+        shape = read_shape(connection)
+        all_mutations = list(MUTATIONS_BY_KIND[kind](connection, shape))
     mutations = select_mutations(all_mutations, request.node.callspec.params["mutated_ledger"], at_length)
     faults = [
         fault
@@ -162,22 +163,22 @@ def test_postgresql_mutation_is_reported_once(
     ]
     with capsys.disabled() if at_length else nullcontext():
         objects = len({mutation.object for mutation in mutations})
-        print(f"\nPostgreSQL {ledger.version}, {kind}: {objects} objects x mutations = {len(mutations):,}")  # noqa: T201
+        print(f"\nPostgreSQL {shape.version}, {kind}: {objects} objects x mutations = {len(mutations):,}")  # noqa: T201
 
     assert not faults, "\n".join(faults)
     assert list_findings_after(mutated_ledger, []) == []
 
 
 @pytest.mark.slow_cases
-def test_exactly_the_postgresql_objects_are_compared(mutated_ledger: Ledger) -> None:
-    """In a fresh ledger in PostgreSQL, exactly the objects in the catalogue are compared."""
+def test_all_postgresql_objects_are_compared(mutated_ledger: Ledger) -> None:
+    """In a fresh ledger in PostgreSQL, as many objects are compared as the catalogue has, and none differs."""
     with mutated_ledger.reading() as connection:
-        ledger = read_shape(connection)
-        compared = list(catalogue.find_object_differences(connection))
+        shape = read_shape(connection)
+        differences = list(catalogue.find_object_differences(connection))
 
-    assert set(compared) == {None}
-    assert len(compared) + len(ledger.triggers) + len(ledger.functions) == len(ledger)
-    assert len(mutated_ledger.dialect.GUARDS) == len(ledger.triggers) + len(ledger.functions)
+    assert set(differences) == {None}
+    assert len(differences) + len(shape.triggers) + len(shape.functions) == len(shape)
+    assert len(mutated_ledger.dialect.GUARDS) == len(shape.triggers) + len(shape.functions)
 
 
 HARMLESS_STATEMENTS = {
@@ -187,7 +188,7 @@ HARMLESS_STATEMENTS = {
         for name, sql in POSTGRES_TRIGGERS.items()
     ],
     "an index": ["CREATE INDEX mine ON events (recorded_at)"],
-    "an index of two columns, downwards": ["CREATE INDEX mine ON events (recorded_at DESC, recorded_by NULLS FIRST)"],
+    "an index of two columns, descending": ["CREATE INDEX mine ON events (recorded_at DESC, recorded_by NULLS FIRST)"],
     "an index by hash": ["CREATE INDEX mine ON events USING hash (recorded_by)"],
     "an index like one of ours": ["CREATE INDEX mine ON events (subject)"],
     "an index that is being made": [
@@ -195,7 +196,7 @@ HARMLESS_STATEMENTS = {
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'mine'::regclass",
     ],
     "a table": ["CREATE TABLE mine (position bigint, note text DEFAULT lower('X'), UNIQUE (position))"],
-    "a table with a trigger": [TRIGGER, "CREATE TABLE my_events (x int)",
+    "a table with a trigger": [CREATE_TRIGGER_FUNCTION, "CREATE TABLE my_events (x int)",
                                "CREATE TRIGGER zz BEFORE INSERT ON my_events FOR EACH ROW EXECUTE FUNCTION zz()"],
     "a table that refers to events": ["CREATE TABLE mine (event_id text REFERENCES events (event_id))"],
     "a table with our function": [
@@ -215,17 +216,17 @@ HARMLESS_STATEMENTS = {
                  "COMMENT ON FUNCTION ledger_refuse IS 'x'", "COMMENT ON VIEW live_standings IS 'x'"],
     "statistics": ["CREATE STATISTICS mine ON recorded_at, recorded_by FROM events", "ANALYZE"],
     "a target of statistics": ["ALTER TABLE events ALTER COLUMN subject SET STATISTICS 500"],
-    "how tables and indexes are filled": [
+    "storage parameters of tables and indexes": [
         "ALTER TABLE events SET (fillfactor = 70, autovacuum_enabled = false)",
         "ALTER INDEX events_pk SET (fillfactor = 70)",
         "ALTER INDEX events_game_recorded_once SET (fillfactor = 70, deduplicate_items = off)"],
     "how a column is stored": ["ALTER TABLE events ALTER COLUMN record SET STORAGE EXTERNAL"],
     "clustering": ["ALTER TABLE events CLUSTER ON events_pk"],
     "replication": ["ALTER TABLE events REPLICA IDENTITY FULL", "CREATE PUBLICATION mine FOR TABLE events"],
-    "a column that was there": ["ALTER TABLE events ADD COLUMN mine int", "ALTER TABLE events DROP COLUMN mine"],
+    "a column added and dropped": ["ALTER TABLE events ADD COLUMN mine int", "ALTER TABLE events DROP COLUMN mine"],
     "an event trigger": ["CREATE FUNCTION mine() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN END $$",
                          "CREATE EVENT TRIGGER mine ON ddl_command_end EXECUTE FUNCTION mine()"],
-    "another owner of all": [
+    "another owner of everything": [
         "CREATE ROLE zz_mine", "GRANT CREATE ON SCHEMA public TO zz_mine",
         "DO $$ DECLARE command text; BEGIN FOR command IN SELECT format('ALTER TABLE %I OWNER TO zz_mine', relname) "
         "FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v') UNION ALL "
@@ -234,7 +235,7 @@ HARMLESS_STATEMENTS = {
     "another schema, with a name to be quoted": [
         'ALTER SCHEMA public RENAME TO "My \\ ledger"',
         """SELECT set_config('search_path', '"My \\ ledger", pg_temp', true)"""],
-    "a schema of somebody's in the path": [*FOREIGN_SCHEMA_FIRST, "CREATE TABLE zevil.mine (x int)"],
+    "a foreign schema in the path": [*FOREIGN_SCHEMA_FIRST, "CREATE TABLE zevil.mine (x int)"],
     "a domain and a type": ["CREATE DOMAIN mine AS text", "CREATE TYPE my_type AS ENUM ('a')"],
 }  # fmt: skip
 
@@ -265,19 +266,19 @@ def test_verify_reports_postgresql_mutations(
     """For a fixed part of the mutations, `verify` exits with 1 and names the object, or cannot open the ledger."""
     original = original_databases(make_empty_ledger)
     with open_for_reading(original) as connection:
-        ledger = read_shape(connection)
+        shape = read_shape(connection)
         # roles belong to the server, and temporary objects end with their session
-        possible = [
+        mutations_by_kind = [
             [
                 mutation
-                for mutation in make(connection, ledger)
+                for mutation in mutate(connection, shape)
                 if "zz_role" not in str(mutation.sql) and "TEMP" not in str(mutation.sql)
             ]
-            for make in MUTATIONS_BY_KIND.values()
+            for mutate in MUTATIONS_BY_KIND.values()
         ]
     failed = []
-    one_of_each_kind = [several[len(several) // 2] for several in possible]
-    for mutation in [*chain(*possible)][::7] if at_length else one_of_each_kind:
+    one_of_each_kind = [mutations[len(mutations) // 2] for mutations in mutations_by_kind]
+    for mutation in [*chain(*mutations_by_kind)][::7] if at_length else one_of_each_kind:
         with create_postgres_database(server, original) as url:
             # the search path must apply to later sessions
             setting = f"ALTER DATABASE {make_url(url).database} SET search_path = "
@@ -309,7 +310,8 @@ def test_sqlite_mutation_is_reported_once(
 ) -> None:
     """Any SQLite object dropped, altered or duplicated is named by exactly one finding.
 
-    If the ledger cannot be opened, the error is reported instead.
+    If the ledger cannot be opened, the error is reported instead, and a mutation by hand may give a finding about the
+    storage instead.
     """
     objects = load_sqlite_objects()
     mutations = select_mutations(
@@ -323,10 +325,10 @@ def test_sqlite_mutation_is_reported_once(
                 connection.execute(statement)
         result = ratings("verify", db=f"sqlite:///{path}")
         if result.exit_code == 1 and result.stdout:
-            storage = any(line.startswith("storage: ") for line in result.stdout.splitlines())
+            has_storage_finding = any(line.startswith("storage: ") for line in result.stdout.splitlines())
             fault = (
                 None
-                if storage and "by hand" in mutation.how
+                if has_storage_finding and "by hand" in mutation.how
                 else describe_fault(mutation, list_schema_lines(result.stdout))
             )
         else:  # it cannot be opened
