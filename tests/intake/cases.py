@@ -1,4 +1,4 @@
-"""The cases of the corpus: a file with its games or its exact rejections; and rows for files."""
+"""Build cases for the corpus, each a file with its games or its exact rejections, and rows for such files."""
 
 import struct
 from datetime import date
@@ -47,15 +47,17 @@ def declare_size(content: bytes, size: int) -> bytes:
 
 
 # a worksheet and rows for it, as XML
-MAIN = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-WORKSHEET = b"<worksheet " + MAIN + b"><sheetData>%s</sheetData></worksheet>"
+NAMESPACE = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+WORKSHEET = b"<worksheet " + NAMESPACE + b"><sheetData>%s</sheetData></worksheet>"
 SHEET_ROWS = b"".join(
     b"<row>" + b"".join(b'<c t="inlineStr"><is><t>' + cell + b"</t></is></c>" for cell in row.split()) + b"</row>"
     for row in (b"Date 1st 2nd", b"2024-11-22 anna ben")
 )
 D22, D23 = date(2024, 11, 22), date(2024, 11, 23)
+# the games of most files: the first of them, and both
 ONE = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
 TWO = [*ONE, "2024-11-23-1 2024-11-23T11:00 ben 1 anna 2"]
+# tables of these games, with a column per place and with a row per player
 WIDE = [["Date", "1st", "2nd"], [D22, "anna", "ben"], [D23, "ben", "anna"]]
 LONG = [["Datum", "Spieler", "Platz"], [D22, "anna", 1], [D22, "ben", 2], [D23, "ben", 1], [D23, "anna", 2]]
 ODS_ERROR = Raw(

@@ -30,7 +30,7 @@ from cases import (
 )
 from sheet_files import CURRENCY, DATETIME, EPOCH_1904, ERROR, FORMULA, NO_VALUE, PERCENT, Raw, ods
 
-SHEETS = {
+TABLES = {
     # layouts
     "a column per place": sheet(*WIDE, games=TWO, notes=["Date = occurred_at", NUMBERED]),
     "a row per player, in German": sheet(*LONG, games=TWO, notes=["Spieler = player, Platz = place"]),
@@ -61,7 +61,7 @@ SHEETS = {
         games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =7", "2024-11-23-1 2024-11-23T11:00 anna =4 ben =8 cleo =8"],
         notes=["a column per player with the score"],
     ),
-    "numbers that are scores, whatever they look like": sheet(
+    "scores that look like places, with their layout as an option": sheet(
         ["Date", "anna", "ben"], [D22, 1, 2], options=(*SET, "--layout", "player-scores"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =1 ben =2"],
     ),
@@ -148,24 +148,24 @@ SHEETS = {
         ["Date", "Player 1", "Score 1", "Player 2", "Score 2"], [D22, "anna", 11, "ben", 9],
         games=["2024-11-22-1 2024-11-22T11:00 anna =11 ben =9"],
     ),
-    "a result that is none": sheet(
+    "an unknown result": sheet(
         ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "tbd"],
         refused=[("2 bad-value", "Results!D2 (Result): 'tbd' is not a result; examples: 1-0, 3:2, draw, 11:7")],
     ),
     "ties in a cell": sheet([*HEAD, "3rd"], [D22, "anna", "ben=cleo"], games=[ONE[0] + " cleo 2"]),
-    "ties with a slash, as said": sheet(
+    "ties with a slash, by option": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], options=(*SET, "--ties", "/"), games=[ONE[0] + " cleo 2"]
     ),
     "a formula for a name": csv(
         "Date,1st,2nd\n2024-11-22,=cmd,ben\n",
         refused=[("2 bad-identifier", "1st: '=cmd' contains an empty name; write names on both sides of =")],
     ),
-    "an empty name beside =, where / ties as well": csv(
+    "an empty name beside =, with / for ties as well": csv(
         "Date,1st,2nd\n2024-11-22,anna,=ben\n",
         options=(*SET, "--ties", "/"),
         refused=[("2 bad-identifier", "2nd: '=ben' contains an empty name; write names on both sides of =")],
     ),
-    "ties with a slash, unsaid": sheet(
+    "ties with a slash, without the option": sheet(
         [*HEAD, "3rd"], [D22, "anna", "ben/cleo"], refused=[("2 tied-players", "'ben/cleo' looks like more than one")]
     ),
     "the date once for each game": sheet(
@@ -179,7 +179,7 @@ SHEETS = {
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], [], [D22, "ben", 9], [D22, "anna", 8],
         games=["2024-11-22-1 2024-11-22T11:00 anna =9 ben =8", "2024-11-22-2 2024-11-22T11:00 ben =9 anna =8"],
     ),
-    "numbers of its own": sheet(
+    "a column of game numbers": sheet(
         ["Nr.", *HEAD], [7, D22, "anna", "ben"], games=["7" + ONE[0][12:]], notes=["Nr. = game_id"]
     ),
     "games called by their number": sheet(["Game", *HEAD], ["7", D22, "anna", "ben"], games=["7" + ONE[0][12:]]),
@@ -192,7 +192,7 @@ SHEETS = {
     "a game as people write it, for all rows": sheet(
         *WIDE, options=("--set", "game=Catan"), games=TWO, notes=["games: Catan = catan"]
     ),
-    "games in letters that no name of a game has": sheet(
+    "games in letters that no id of a game can have": sheet(
         ["Date", "Spiel", "1st", "2nd"], [D22, "囲碁 9", "anna", "ben"], [D23, "!", "ben", "anna"], options=(),
         refused=[
             ("2 bad-slug", "'囲碁 9' is not a name like blue-max; write one with letters a to z"),
@@ -260,7 +260,7 @@ SHEETS = {
         "Date,1st,2nd\n27.10.2024 02:30,anna,ben\n27.10.2024 02:30+02:00,anna,ben\n27.10.2024 02:30 +01:00,ben,anna\n",
         refused=[("2 ambiguous-time", "write the time with its offset, such as 2024-10-27 02:30+02:00")],
     ),
-    "a time of day with its offset": csv(
+    "times of day with their offsets": csv(
         "Date,Time,1st,2nd\n27.10.2024,2:30 AM +02:00,anna,ben\n27.10.2024,02:30+01:00,ben,anna\n",
         games=["2024-10-27-1 2024-10-27T00:30 anna 1 ben 2", "2024-10-27-2 2024-10-27T01:30 ben 1 anna 2"],
     ),
@@ -277,13 +277,13 @@ SHEETS = {
     "with a time of twelve hours": csv(
         "Date,1st,2nd\n11/22/24 8:05 PM,anna,ben\n", games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"]
     ),
-    "nothing decides": csv(
+    "nothing decides the order": csv(
         "Date,1st,2nd\n03/05/2024,anna,ben\n",
         refused=[
             ("1 unclear-dates", "'03/05/2024' (line 2) could be 3 May 2024 (--dates dmy) or 5 March 2024 (--dates mdy)")
         ],
     ),
-    "nothing decides, and somebody says it": csv(
+    "nothing decides the order, but an option says it": csv(
         "Date,1st,2nd\n03/05/2024,anna,ben\n", options=(*SET, "--dates", "mdy"),
         games=["2024-03-05-1 2024-03-05T11:00 anna 1 ben 2"],
     ),
@@ -326,7 +326,7 @@ SHEETS = {
             ("3 bad-time", "'vendredi 23/11/2024' says Friday, but 2024-11-23 is a Saturday"),
         ],
     ),
-    "months that are none, and days that they lack": sheet(
+    "unknown months, and days that a month lacks": sheet(
         HEAD, ["22 Nev 2024", "anna", "ben"], ["31 Nov 2024", "ben", "anna"], ["22 November", "ben", "anna"],
         refused=[
             ("2 bad-time", "'22 Nev 2024' is not a time like"),
@@ -389,7 +389,7 @@ SHEETS = {
         HEAD, [D22, "anna", "ben", None, None, "ask Ben"], [D23, "ben", "anna"],
         refused=[("1 unknown-column", "Results!1: column F has no name, but contains 'ask Ben' (line 2); give the")],
     ),
-    "a total that nothing calls so": sheet(
+    "a total without a label": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 9], [D22, "ben", 8], [None, None, 17],
         refused=[("4 missing-member", "Results!4: the row has no player; fill in the name, or delete the row")],
     ),
@@ -431,7 +431,7 @@ SHEETS = {
     "columns with one name": sheet(
         ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 column-twice", "two columns are read as 'player'")]
     ),
-    "all that is wrong at once": sheet(
+    "many errors at once": sheet(
         ["Date", "Name", "Place", "Place", "Fee", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
         ["soon", NO_VALUE, 1, 1, None, "x"], options=(),
         refused=[
@@ -447,7 +447,7 @@ SHEETS = {
             ("1 unknown-column", "unknown columns: '2024-11-22', 'anna', 'ben'"), ("1 missing-column", "no columns"),
         ],
     ),
-    "no game, nor who played": sheet(
+    "no columns of games and players": sheet(
         ["Date", "Points"], [D22, 3], options=(), refused=[("1 missing-column", "are no columns 'game', 'player'")]
     ),
     # cells
@@ -481,11 +481,11 @@ SHEETS = {
         LONG[0], [D22, "anna", 1], [D22, "ben", 2], [D22, "cleo", "last"],
         refused=[("4 not-an-integer", "Results!4: place: 'last' is not a whole number")],
     ),
-    "truth as a score": sheet(
+    "a boolean as a score": sheet(
         ["Date", "Name", "Points"], [D22, "anna", True], [D22, "ben", 2],
         refused=[("2 bad-decimal", "Results!2: score: 'true' is not a decimal number")],
     ),
-    "a number that no score has": sheet(
+    "a number too large for a score": sheet(
         ["Date", "Name", "Points"], [D22, "anna", 1e20], [D22, "ben", 1],
         refused=[("2 bad-decimal", "Results!2: score: '1e+20' is not a decimal number")],
     ),
@@ -517,7 +517,7 @@ SHEETS = {
         HEAD, [Raw(f' s="{DATETIME}"', "<v>45618.836805555554</v>"), "anna", "ben"],
         games=["2024-11-22-1 2024-11-22T19:05 anna 1 ben 2"],
     ),
-    "percent and currency that are shown otherwise": sheet(
+    "percent and currency as text": sheet(
         ["Date", "Name", "Points"], [D22, "anna", "50 %"], [D22, "ben", "€ 3"],
         refused=[("2 bad-decimal", "'50 %' is not a decimal number")],
     ),
@@ -527,10 +527,10 @@ SHEETS = {
         HEAD, [D22, "anna\nmaria", "ben"], refused=[("2 line-break", "Results!2: 1st: 'anna\\nmaria' contains")]
     ),
     "line breaks in the header": sheet(["Date", "1st\nplace", "2nd\nplace"], [D22, "anna", "ben"], games=ONE),
-    "somebody against themselves": sheet(
+    "a player against themselves": sheet(
         HEAD, [D22, "anna", "anna"], refused=[("2 player-twice", "'anna' takes part twice")]
     ),
-    "a place that nobody has": sheet(
+    "a gap between places": sheet(
         LONG[0], [D22, "anna", 1], [D22, "ben", 3],
         refused=[("2 place-gap", "the places 1, 3 have a gap; add the missing player, or write ties as 1, 2, 2, 4 or")],
     ),
@@ -555,7 +555,7 @@ SHEETS = {
     "a hidden sheet, named": sheet(
         ["x"], others=[("Old", "hidden", WIDE)], options=(*SET, "--sheet", "old"), games=TWO
     ),
-    "a sheet that only a program shows again": sheet(
+    "a sheet that Excel's menu cannot show again": sheet(
         others=[("Old", "veryHidden", WIDE)],
         refused=[("None empty-file", "all visible sheets are empty")],
     ),
@@ -563,7 +563,7 @@ SHEETS = {
         *WIDE, options=(*SET, "--sheet", "Gmaes"),
         refused=[("None which-sheet", "there is no sheet 'Gmaes'; name one of 'Results'")],
     ),
-    "nothing in it": sheet(refused=[("None empty-file", "all visible sheets are empty")]),
+    "an empty workbook": sheet(refused=[("None empty-file", "all visible sheets are empty")]),
     "nothing but empty texts": sheet(
         ["", ""], [""], refused=[("None empty-file", "the sheet 'Results' is empty")]
     ),
@@ -608,7 +608,7 @@ SHEETS = {
     ),
 }  # fmt: skip
 CASES = (
-    SHEETS
+    TABLES
     | text_files.CASES
     | file_kinds.CASES
     | program_files.CASES

@@ -1,4 +1,7 @@
-"""Damage files as disks, mail programs and editors do; each damage is a function that returns damaged content."""
+"""Damage files as disks, mail programs and editors do.
+
+Each function of `DAMAGES` returns the name of a random damage, and the damaged content.
+"""
 
 import gzip
 import io
@@ -77,13 +80,13 @@ def repeat_piece(chance: Random, content: bytes) -> bytes:
 BYTE_DAMAGES = (flip_bits, cut_off, insert_pieces, remove_piece, blank_piece, repeat_piece)
 
 
-def _replace_match(pattern: re.Pattern[bytes], chance: Random, content: bytes, form: bytes = b"%s") -> bytes:
-    """Replace one match of a pattern by another value."""
+def _replace_match(pattern: re.Pattern[bytes], chance: Random, content: bytes, template: bytes = b"%s") -> bytes:
+    """Replace one match of a pattern by a wrong value, as the template shows it."""
     matches = list(pattern.finditer(content))
     if not matches:
         return content
     match = chance.choice(matches)
-    return content[: match.start()] + form % chance.choice(XML_VALUES) + content[match.end() :]
+    return content[: match.start()] + template % chance.choice(XML_VALUES) + content[match.end() :]
 
 
 def _remove_tag(chance: Random, content: bytes) -> bytes:
@@ -105,8 +108,8 @@ def _change_encoding(chance: Random, content: bytes) -> bytes:
 
 XML_DAMAGES = {
     "a tag is missing": _remove_tag,
-    "an attribute": partial(_replace_match, _ATTRIBUTE, form=b'="%s"'),
-    "a text": partial(_replace_match, _TEXT, form=b">%s<"),
+    "an attribute": partial(_replace_match, _ATTRIBUTE, template=b'="%s"'),
+    "a text": partial(_replace_match, _TEXT, template=b">%s<"),
     "more tags": _add_markup,
     "another encoding": _change_encoding,
     **{damage.__name__: damage for damage in BYTE_DAMAGES},
@@ -134,33 +137,34 @@ def _write_parts(parts: Parts) -> bytes:
 
 
 def damage_archive(chance: Random, content: bytes) -> tuple[str, bytes]:
-    """Damage one part of a spreadsheet: remove, repeat, rename, empty, replace or garble it."""
+    """Damage one part of a spreadsheet: remove, repeat, rename, empty, replace or garble it.
+
+    If the content is not an archive, damage its bytes.
+    """
     parts = read_parts(content)
     if not parts:
         damage = chance.choice(BYTE_DAMAGES)
         return damage.__name__, damage(chance, content)
     index, other_index = chance.randrange(len(parts)), chance.randrange(len(parts))
-    name, text = parts[index]
+    name, part_content = parts[index]
     damage_name = chance.choice(("missing", "twice", "renamed", "empty", "in another's place", *["bad XML"] * 12))
     if damage_name == "missing":
         del parts[index]
     elif damage_name == "twice":
-        parts.insert(other_index, (name, chance.choice((text, b"", flip_bits(chance, text)))))
+        parts.insert(other_index, (name, chance.choice((part_content, b"", flip_bits(chance, part_content)))))
     elif damage_name == "renamed":
         new_names = (name.upper(), name.replace("/", "\\"), f"../{name}", f"/{name}", "x" * 70_000, "\ufffd", "")
-        parts[index] = chance.choice(new_names)[:65_000], text
+        parts[index] = chance.choice(new_names)[:65_000], part_content
     elif damage_name == "empty":
         parts[index] = name, b""
     elif damage_name == "in another's place":
         parts[index] = name, parts[other_index][1]
     else:
         # mostly damage parts that the program reads
-        sheets = [
-            sheet_index
-            for sheet_index, (part, _) in enumerate(parts)
-            if part == "content.xml" or part.startswith("xl/")
+        read_indexes = [
+            part_index for part_index, (part, _) in enumerate(parts) if part == "content.xml" or part.startswith("xl/")
         ]
-        index = chance.choice(sheets or [index])
+        index = chance.choice(read_indexes or [index])
         xml_damage = chance.choice([*XML_DAMAGES])
         damage_name = f"{damage_name}: {xml_damage}"
         parts[index] = parts[index][0], XML_DAMAGES[xml_damage](chance, parts[index][1])
