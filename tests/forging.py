@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ledgers import open_for_writing
@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import dump, format_instant
 from ratings_ledger.ledger.events.records import EventRow, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
 from ratings_ledger.ledger.store.log import head
 
@@ -169,10 +170,12 @@ UNCANONICAL_RECORDS: dict[str, Callable[[str], str]] = {
 
 
 def append_named_forgery(name: str, url: str, **more: Any) -> int:
-    """Append the forgery with this name in one of the tables above, and return its position."""
+    """Append the forgery with this name in one of the tables above, with its own subject, and return its position."""
     assert name in INVALID_GAMES | INVALID_EVENTS | UNCANONICAL_RECORDS
     members = {"data": INVALID_GAMES[name]} if name in INVALID_GAMES else dict(INVALID_EVENTS.get(name, {}))
+    data, subject = members.pop("data", GAME), "game:forged"
+    with suppress(KeyError, TypeError):  # a forgery may have an unknown type or malformed data
+        subject = TYPES[members.get("type", "game.recorded")].subject(data)
     columns = ({"event_id": "5"} if members.get("id") == 5 else {}) | more.pop("columns", {})
-    return append_forged(
-        url, members.pop("data", GAME), columns=columns, rewrite=UNCANONICAL_RECORDS.get(name, str), **(members | more)
-    )
+    rewrite = UNCANONICAL_RECORDS.get(name, str)
+    return append_forged(url, data, subject, columns=columns, rewrite=rewrite, **(members | more))
