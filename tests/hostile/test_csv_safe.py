@@ -1,4 +1,4 @@
-"""What a stranger is called is no formula in a spreadsheet: CSV with --csv-safe, and verbatim CSV without."""
+"""CSV with `--csv-safe` has no cell that a spreadsheet takes for a formula; without the option, CSV is verbatim."""
 
 import csv
 import io
@@ -20,8 +20,8 @@ FORMULAS = [
     '=HYPERLINK("http:\\\\evil","x")', "=1+1", "+1-1", "-rf", "@SUM(A1)", "+", "-", "-5%", "-1e3", "－1＋1", "＝1",
     '"quoted"=1', "'=1", "anna",
 ]  # fmt: skip
-# which ids cannot begin with, but texts of old logs and of `extra` can
-WHITE = ["\t=1+1", "\r=1+1", "\n=1+1"]
+# ids cannot begin with white space, but texts in old logs and in `extra` can
+WHITE_SPACE_FORMULAS = ["\t=1+1", "\r=1+1", "\n=1+1"]
 
 
 # names that players can have
@@ -74,13 +74,19 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("grants",): (), ("segments", "list"): (), ("segments", "check"): (), ("segments", "seal"): (),
     ("segments", "prune"): (),
 }  # fmt: skip
-# of games that this ledger does not have
-OTHERS = {("league", "show"), ("league", "table"), ("league", "unmet"), ("clock", "show"), ("clock", "explain")}
+# for leagues and clocks, which this ledger does not have
+UNTESTED_COMMANDS = {
+    ("league", "show"),
+    ("league", "table"),
+    ("league", "unmet"),
+    ("clock", "show"),
+    ("clock", "explain"),
+}
 
 
 def test_every_csv_command_is_covered() -> None:
-    """Every command that writes CSV is tested here, except those this ledger has no games for."""
-    assert set(list_csv_commands(program)) == {*ARGUMENTS, *OTHERS}
+    """Every command that writes CSV is tested here, except those for leagues and clocks."""
+    assert set(list_csv_commands(program)) == {*ARGUMENTS, *UNTESTED_COMMANDS}
 
 
 @pytest.mark.parametrize("command", ARGUMENTS, ids=" ".join)
@@ -96,10 +102,11 @@ def test_safe_csv_has_no_formulas(
     assert verbatim.exit_code in (0, 1)
     assert (safe.exit_code, safe.stderr) == (verbatim.exit_code, verbatim.stderr)
     before, after = (
-        # the machine's time goes on between two calls of `doctor`
+        # `doctor` prints the machine's time, which differs between two calls
         [row for row in csv.reader(io.StringIO(result.stdout)) if row[1:2] != ["clock"]]
         for result in (verbatim, safe)
     )
+    assert before
     assert [[formula_safe(cell) for cell in row] for row in before] == after
     for cell in (cell for row in after for cell in row):
         assert not cell.startswith(FORMULA_STARTS) or is_number(cell), cell
@@ -125,7 +132,7 @@ def test_verbatim_csv_reads_back_unchanged(db: str, ratings: Ratings) -> None:
     assert {row["player"] for row in csv.DictReader(io.StringIO(stdout))} == set(PLAYERS)
 
 
-@pytest.mark.parametrize("text", [*FORMULAS, *WHITE])
+@pytest.mark.parametrize("text", [*FORMULAS, *WHITE_SPACE_FORMULAS])
 def test_only_formula_like_text_gets_apostrophe(text: str) -> None:
     """Text that begins like a formula gets an apostrophe, and no other text does."""
     assert formula_safe(text) == (f"'{text}" if text[0] in "=+-@\t\r\n＝＋－＠" else text)
@@ -137,14 +144,14 @@ def test_numbers_stay_unchanged(cell: Any) -> None:
     assert formula_safe(cell) is cell
 
 
-@pytest.mark.parametrize("form", [(), ("--format", "json"), ("--format", "table")])
-def test_csv_safe_needs_csv(form: tuple[str, ...], tmp_path: Path, ratings: Ratings) -> None:
+@pytest.mark.parametrize("options", [(), ("--format", "json"), ("--format", "table")])
+def test_csv_safe_needs_csv(options: tuple[str, ...], tmp_path: Path, ratings: Ratings) -> None:
     """`--csv-safe` without `--format csv` is a usage error."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     for command in (("log",), ("export", "standings"), ("rules", "show", "elo-chess")):
-        if command[0] == "export" and "table" in form:
+        if command[0] == "export" and "table" in options:
             continue
-        result = ratings(*command, *form, "--csv-safe", db=db)
+        result = ratings(*command, *options, "--csv-safe", db=db)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "works only with --format csv" in result.stderr
 

@@ -24,7 +24,7 @@ STATE_QUERIES = (
     "SELECT * FROM live_generation",
 )
 CHANGE_POINTS = "UPDATE generation_standings SET points = 999"
-SQLITE = {
+SQLITE_OBJECTS = {
     "a trigger on events": (f"CREATE TRIGGER zz AFTER INSERT ON events BEGIN {CHANGE_POINTS}; END",),
     "a trigger on standings": (f"CREATE TRIGGER zz AFTER INSERT ON generation_standings BEGIN {CHANGE_POINTS}; END",),
     "a trigger on runs": (f"CREATE TRIGGER zz AFTER INSERT ON runs BEGIN {CHANGE_POINTS}; END",),
@@ -47,7 +47,7 @@ CREATE_FUNCTION = (
     "CREATE FUNCTION zz() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "
     f"$$ BEGIN {CHANGE_POINTS}; RETURN NEW; END $$"
 )
-POSTGRES = {
+POSTGRES_OBJECTS = {
     "a trigger on events": (
         CREATE_FUNCTION,
         "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION zz()",
@@ -102,7 +102,7 @@ def read_state(db: str) -> list[Any]:
 
 
 def try_every_write(ratings: Ratings, db: str) -> dict[str, Any]:
-    """Run every kind of command that writes, and return the results by kind."""
+    """Run a command of every kind that writes, and return the results by kind."""
     game = ("--game", "chess", "--new-names", "accept", "--at", "2024-02-01T20:00Z")
     imported = [
         {
@@ -127,11 +127,11 @@ def try_every_write(ratings: Ratings, db: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [*SQLITE, *(f"postgres: {what}" for what in POSTGRES)])
+@pytest.mark.parametrize("what", [*SQLITE_OBJECTS, *(f"postgres: {what}" for what in POSTGRES_OBJECTS)])
 def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request: pytest.FixtureRequest) -> None:
     """While a foreign object exists, nothing is appended, rebuilt, published or promoted, and it does not run."""
     _, _, name = what.rpartition("postgres: ")
-    statements = POSTGRES[name] if what.startswith("postgres: ") else SQLITE[name]
+    statements = POSTGRES_OBJECTS[name] if what.startswith("postgres: ") else SQLITE_OBJECTS[name]
     db = request.getfixturevalue("postgres_db" if what.startswith("postgres: ") else "sqlite_db")
     assert ratings("rebuild", db=db).exit_code == 0
     run_statements(db, *statements)
@@ -147,13 +147,13 @@ def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request
 
 @pytest.fixture
 def sqlite_db(copy_ledger_file: Callable[..., str]) -> str:
-    """Return the URL of a ledger in SQLite."""
+    """Return the URL of a ledger with a published list in SQLite."""
     return f"sqlite:///{copy_ledger_file(create_published_ledger)}"
 
 
 @pytest.fixture
 def postgres_db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
-    """Yield the URL of a ledger in PostgreSQL."""
+    """Yield the URL of a ledger with a published list in PostgreSQL."""
     with create_postgres_database(server, original_databases(create_published_ledger)) as url:
         yield url
 
@@ -178,13 +178,15 @@ def append_player(ledger: Ledger, name: str) -> int:
     return append(ledger, [build_player_draft(name)], by="referee", clock=lambda: 5).head.position
 
 
-def set_trigger(db: str, drop: bool = False) -> None:
-    """Create or drop a trigger on events."""
-    sqlite = db.startswith("sqlite")
-    if drop:
-        run_statements(db, "DROP TRIGGER zz" if sqlite else "DROP TRIGGER zz ON events")
-    else:
-        run_statements(db, *(SQLITE if sqlite else POSTGRES)["a trigger on events"])
+def create_trigger(db: str) -> None:
+    """Create a foreign trigger on events."""
+    objects = SQLITE_OBJECTS if db.startswith("sqlite") else POSTGRES_OBJECTS
+    run_statements(db, *objects["a trigger on events"])
+
+
+def drop_trigger(db: str) -> None:
+    """Drop the foreign trigger on events."""
+    run_statements(db, "DROP TRIGGER zz" if db.startswith("sqlite") else "DROP TRIGGER zz ON events")
 
 
 def test_open_ledger_notices_foreign_trigger(ledger_url: str) -> None:
@@ -196,11 +198,11 @@ def test_open_ledger_notices_foreign_trigger(ledger_url: str) -> None:
     assert [append_player(ledger, name) for name in "abcdefgh"] == [1, 2, 3, 4, 5, 6, 7, 8]
     run_statements(ledger_url, "CREATE INDEX mine ON events (recorded_at)")
     assert [append_player(ledger, name) for name in "ij"] == [9, 10]
-    set_trigger(ledger_url)
+    create_trigger(ledger_url)
     for _ in range(2):
         with pytest.raises(StoreDamaged, match="trigger zz on events"):
             append_player(ledger, "k")
-    set_trigger(ledger_url, drop=True)
+    drop_trigger(ledger_url)
     assert append_player(ledger, "k") == 11
     ledger.close()
 
@@ -225,7 +227,7 @@ def test_objects_are_compared_under_the_append_lock(ledger_url: str) -> None:
         thread.start()
         thread.join(0.5)
         assert thread.is_alive()
-        for statement in (SQLITE if sqlite else POSTGRES)["a trigger on events"]:
+        for statement in (SQLITE_OBJECTS if sqlite else POSTGRES_OBJECTS)["a trigger on events"]:
             connection.exec_driver_sql(statement)
     thread.join()
     assert ["trigger zz on events" in message for message in messages] == [True]
@@ -237,7 +239,7 @@ def test_open_ledger_notices_replaced_guard(server: str, original_databases: Cal
     with create_postgres_database(server, original_databases(make_empty_ledger)) as url:
         ledger = open_ledger(url, keep_open=True)
         assert append_player(ledger, "a") == 1
-        run_statements(url, *POSTGRES["a guard altered"])
+        run_statements(url, *POSTGRES_OBJECTS["a guard altered"])
         with pytest.raises(StoreDamaged, match="events_guard_insert"):
             append_player(ledger, "b")
         ledger.close()

@@ -53,8 +53,8 @@ def import_games(ratings: Ratings, db: str, *numbers: int) -> Any:
 
 
 @pytest.fixture
-def freeze(own_server: OwnServer) -> Iterator[Callable[[], None]]:
-    """Yield a function that freezes all processes of the server until it is called again or the test ends."""
+def toggle_freeze(own_server: OwnServer) -> Iterator[Callable[[], None]]:
+    """Yield a function that freezes all processes of the server, and lets them continue when it is called again."""
     stopped: list[int] = []
 
     def send_signal(number: signal.Signals) -> None:
@@ -62,7 +62,7 @@ def freeze(own_server: OwnServer) -> Iterator[Callable[[], None]]:
             with suppress(ProcessLookupError):  # the process may have just ended
                 os.kill(process, number)
 
-    def toggle_freeze() -> None:
+    def freeze_or_continue() -> None:
         if stopped:
             send_signal(signal.SIGCONT)
             stopped.clear()
@@ -73,9 +73,9 @@ def freeze(own_server: OwnServer) -> Iterator[Callable[[], None]]:
         stopped.extend(own_server.processes()[1:])
         send_signal(signal.SIGSTOP)
 
-    yield toggle_freeze
+    yield freeze_or_continue
     if stopped:
-        toggle_freeze()
+        freeze_or_continue()
 
 
 def check_given_up(result: Any) -> None:
@@ -96,22 +96,22 @@ def check_given_up(result: Any) -> None:
     ],
 )
 def test_frozen_server_is_unreachable(
-    command: tuple[str, ...], db: str, ratings: Ratings, freeze: Callable[[], None]
+    command: tuple[str, ...], db: str, ratings: Ratings, toggle_freeze: Callable[[], None]
 ) -> None:
     """A command says that a frozen server cannot be reached, and exits with 3."""
-    freeze()
+    toggle_freeze()
     result = ratings(*command, *(("--game", "club-catan") if command[0] == "record" else ()), db=db)
     assert (result.exit_code, "cannot be reached" in result.stderr) == (3, True), result
 
 
 @pytest.mark.slow
-def test_freeze_while_reading_is_given_up(db: str, freeze: Callable[[], None]) -> None:
+def test_freeze_while_reading_is_given_up(db: str, toggle_freeze: Callable[[], None]) -> None:
     """Reading gives up on a server that freezes."""
     ledger = open_ledger(db)
 
     def read() -> None:
         with ledger.reading() as connection:
-            freeze()
+            toggle_freeze()
             list(read_records(connection))
 
     with pytest.raises(StoreUnavailable, match="does not answer a ping"):
@@ -120,21 +120,23 @@ def test_freeze_while_reading_is_given_up(db: str, freeze: Callable[[], None]) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("games", [1, 2, 500])
-def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Ratings, freeze: Callable[[], None]) -> None:
+def test_freeze_while_appending_is_given_up(
+    games: int, db: str, ratings: Ratings, toggle_freeze: Callable[[], None]
+) -> None:
     """Appending gives up on a server that freezes, and repeating the append gives the right log.
 
     One event, a few and many are appended in different ways; the server freezes when the clock is read.
     """
 
     def freeze_and_read_clock() -> int:
-        freeze()
+        toggle_freeze()
         return clock.now()
 
     ledger = open_ledger(db, keep_open=True)
     drafts = [build_numbered_game(number) for number in range(10, 10 + games)]
     with pytest.raises(StoreUnavailable, match="does not answer a ping"):
         append(ledger, drafts, by="test", clock=freeze_and_read_clock)
-    freeze()
+    toggle_freeze()
     # the interrupted append may have been stored; its connection is not used again
     result = append(ledger, drafts, by="test", clock=clock.now)
     assert result.appended + result.existing == games
@@ -147,18 +149,18 @@ def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Rating
 
 @pytest.mark.slow
 def test_freeze_while_importing_is_reported(
-    db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    db: str, ratings: Ratings, toggle_freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import says that it gave up on a server that froze, and succeeds when repeated."""
     lock_and_read_head = postgres.lock_and_read_head
 
     def freeze_and_lock(*arguments: Any) -> Any:
-        freeze()
+        toggle_freeze()
         return lock_and_read_head(*arguments)
 
     monkeypatch.setattr(postgres, "lock_and_read_head", freeze_and_lock)
     check_given_up(import_games(ratings, db, *range(10, 30)))
-    freeze()
+    toggle_freeze()
     monkeypatch.setattr(postgres, "lock_and_read_head", lock_and_read_head)
     assert import_games(ratings, db, *range(10, 30)).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
@@ -166,32 +168,32 @@ def test_freeze_while_importing_is_reported(
 
 @pytest.mark.slow
 def test_freeze_while_promoting_is_given_up(
-    db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    db: str, ratings: Ratings, toggle_freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild gives up on a server that freezes at the promotion, and succeeds when repeated.
 
     The connection that holds the lock was silent while the generation was built.
     """
-    act_before_promotion(monkeypatch, freeze)
+    act_before_promotion(monkeypatch, toggle_freeze)
     check_given_up(ratings("rebuild", db=db))
-    freeze()
+    toggle_freeze()
     assert ratings("rebuild", db=db).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
 
 
 @pytest.mark.slow
 def test_frozen_server_is_not_waited_for_twice(
-    db: str, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    db: str, toggle_freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After one connection gave up on a server, others give up without waiting, until the server answers again."""
     with open_for_reading(db) as first, open_for_reading(db) as second, open_for_reading(db) as third:
-        freeze()
+        toggle_freeze()
         with pytest.raises(OperationalError, match="does not answer a ping"):
             first.execute(text("SELECT 7"))
         set_thresholds(monkeypatch, silent_seconds=10_000)
         with pytest.raises(OperationalError, match="is still silent and does not answer a ping"):
             second.execute(text("SELECT 7"))
-        freeze()
+        toggle_freeze()
         assert third.execute(text("SELECT 7 FROM pg_sleep(0.5)")).scalar_one() == 7
         assert third.connection.driver_connection.info.dsn not in postgres_connection._unresponsive  # type: ignore[union-attr]
 

@@ -1,4 +1,4 @@
-"""What is kept for SQL is compared with a replay as well: a changed, missing or additional row is a finding."""
+"""`verify` compares the history that is stored for SQL with a replay: a changed, missing or extra row is a finding."""
 
 import json
 from collections.abc import Callable
@@ -12,40 +12,40 @@ from test_verify import list_findings, run_statements
 
 Ratings = Callable[..., Any]
 
-CHANGES = ": the stored changes"
-# what was done, and what is said of it
-DONE = {
-    "a change": ("UPDATE history_changes SET change = change + 1 WHERE ordinal = 1", CHANGES),
-    "points before": ("UPDATE history_changes SET before = before + 1 WHERE ordinal = 2", CHANGES),
-    "a player": ("UPDATE history_changes SET player = 'eve' WHERE ordinal = 1", CHANGES),
-    "a time": ("UPDATE history_changes SET occurred_at = occurred_at + 1 WHERE ordinal = 3", CHANGES),
-    "an event": ("UPDATE history_changes SET position = 1 WHERE ordinal = 1", CHANGES),
-    "a place": ("UPDATE history_changes SET place = 9 WHERE ordinal = 1", CHANGES),
-    "a ruleset": ("UPDATE history_changes SET ruleset = NULL WHERE ordinal = 1", CHANGES),
-    "a change less": ("DELETE FROM history_changes WHERE ordinal = 9", CHANGES),
-    "a change more": ("INSERT INTO history_changes SELECT part, 10, 'eve', position, occurred_at, place, before, "
-                      "change, ruleset FROM history_changes WHERE ordinal = 1", CHANGES),
-    "no change": ("DELETE FROM history_changes", CHANGES),
-    "a scale": ("UPDATE history_parts SET scale = 7 WHERE ladder <> ''", CHANGES),
-    "a digest": ("UPDATE history_parts SET digest = 'x' WHERE ladder <> ''", CHANGES),
-    "a name less": ("DELETE FROM history_parts WHERE ladder <> ''", CHANGES),
-    "a name more": ("INSERT INTO history_parts SELECT generation, 'elo-chess/none', block, 99, scale, rows, digest "
-                    "FROM history_parts WHERE ladder = 'elo-chess/all'", "elo-chess/none: changes are stored that"),
-    "a name that leads to others": ("UPDATE history_parts SET part = part + 10 WHERE ladder <> ''", CHANGES),
+CHANGES_MESSAGE = ": the stored changes"
+# a statement, and the message of the finding
+DAMAGES = {
+    "a change": ("UPDATE history_changes SET change = change + 1 WHERE ordinal = 1", CHANGES_MESSAGE),
+    "points before": ("UPDATE history_changes SET before = before + 1 WHERE ordinal = 2", CHANGES_MESSAGE),
+    "a player": ("UPDATE history_changes SET player = 'eve' WHERE ordinal = 1", CHANGES_MESSAGE),
+    "a time": ("UPDATE history_changes SET occurred_at = occurred_at + 1 WHERE ordinal = 3", CHANGES_MESSAGE),
+    "an event": ("UPDATE history_changes SET position = 1 WHERE ordinal = 1", CHANGES_MESSAGE),
+    "a place": ("UPDATE history_changes SET place = 9 WHERE ordinal = 1", CHANGES_MESSAGE),
+    "a ruleset": ("UPDATE history_changes SET ruleset = NULL WHERE ordinal = 1", CHANGES_MESSAGE),
+    "a change deleted": ("DELETE FROM history_changes WHERE ordinal = 9", CHANGES_MESSAGE),
+    "an extra change": ("INSERT INTO history_changes SELECT part, 10, 'eve', position, occurred_at, place, before, "
+                        "change, ruleset FROM history_changes WHERE ordinal = 1", CHANGES_MESSAGE),
+    "no change": ("DELETE FROM history_changes", CHANGES_MESSAGE),
+    "a scale": ("UPDATE history_parts SET scale = 7 WHERE ladder <> ''", CHANGES_MESSAGE),
+    "a digest": ("UPDATE history_parts SET digest = 'x' WHERE ladder <> ''", CHANGES_MESSAGE),
+    "a part deleted": ("DELETE FROM history_parts WHERE ladder <> ''", CHANGES_MESSAGE),
+    "an extra part": ("INSERT INTO history_parts SELECT generation, 'elo-chess/none', block, 99, scale, rows, digest "
+                      "FROM history_parts WHERE ladder = 'elo-chess/all'", "elo-chess/none: changes are stored that"),
+    "a part with other rows": ("UPDATE history_parts SET part = part + 10 WHERE ladder <> ''", CHANGES_MESSAGE),
     "who played": ("UPDATE history_participants SET player = 'eve' WHERE number = 1", "the stored games"),
     "a score": ("UPDATE history_participants SET score = '7' WHERE number = 1", "the stored games"),
-    "more of it": ("UPDATE history_participants SET more = '{}' WHERE number = 1", "the stored games"),
-    "somebody less": ("DELETE FROM history_participants WHERE player = 'cleo' AND position = 3", "the stored games"),
-    "a game less": ("DELETE FROM history_games WHERE game_id = 'g-1'", "the stored games"),
-    "a game more": ("INSERT INTO history_games SELECT part, 99, 'forged', occurred_at, game, kind, group_name, city, "
-                    "league, season, participants, rated, aborted, more FROM history_games WHERE game_id = 'g-1'",
-                    "the stored games"),
-    "when it was": ("UPDATE history_games SET occurred_at = 0 WHERE game_id = 'g-1'", "the stored games"),
-    "what it was": ("UPDATE history_games SET game = 'go' WHERE game_id = 'g-1'", "the stored games"),
-    "whether it is rated": ("UPDATE history_games SET rated = (1 = 0) WHERE game_id = 'g-1'", "the stored games"),
-    "no name of games": ("DELETE FROM history_parts WHERE ladder = ''", "stored games are missing"),
-    "names of games twice": ("INSERT INTO history_parts SELECT generation, ladder, block + 1, 99, scale, rows, digest "
-                             "FROM history_parts WHERE ladder = ''", "stored games that the log does not contain"),
+    "further members": ("UPDATE history_participants SET more = '{}' WHERE number = 1", "the stored games"),
+    "a player deleted": ("DELETE FROM history_participants WHERE player = 'cleo' AND position = 3", "the stored games"),
+    "a game deleted": ("DELETE FROM history_games WHERE game_id = 'g-1'", "the stored games"),
+    "an extra game": ("INSERT INTO history_games SELECT part, 99, 'forged', occurred_at, game, kind, group_name, city, "
+                      "league, season, participants, rated, aborted, more FROM history_games WHERE game_id = 'g-1'",
+                      "the stored games"),
+    "the time of a game": ("UPDATE history_games SET occurred_at = 0 WHERE game_id = 'g-1'", "the stored games"),
+    "what was played": ("UPDATE history_games SET game = 'go' WHERE game_id = 'g-1'", "the stored games"),
+    "whether a game is rated": ("UPDATE history_games SET rated = (1 = 0) WHERE game_id = 'g-1'", "the stored games"),
+    "no part of games": ("DELETE FROM history_parts WHERE ladder = ''", "stored games are missing"),
+    "two parts of games": ("INSERT INTO history_parts SELECT generation, ladder, block + 1, 99, scale, rows, digest "
+                           "FROM history_parts WHERE ladder = ''", "stored games that the log does not contain"),
 }  # fmt: skip
 
 
@@ -64,10 +64,10 @@ pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("what", DONE)
+@pytest.mark.parametrize("what", DAMAGES)
 def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> None:
     """`verify` names any changed, missing or extra history row, and `rebuild --check` repairs it."""
-    statement, message = DONE[what]
+    statement, message = DAMAGES[what]
     run_statements(db, statement)
     findings = list_findings(ratings, db)
     assert findings
@@ -123,7 +123,7 @@ def test_stale_history_pointer_is_ignored(db: str, ratings: Ratings) -> None:
 def test_upgrade_extends_rights_to_the_history(store: str) -> None:
     """On upgrade, a role with rights on the standings gets the same rights on the history.
 
-    Whoever could write the standings of an older ledger can write its history, and no more.
+    A role that could write the standings of an older ledger can write its history, and has no further rights.
     """
     create_ledger(store)
     role = f'Night "{make_url(store).database}'
@@ -135,16 +135,16 @@ def test_upgrade_extends_rights_to_the_history(store: str) -> None:
         connection.exec_driver_sql("GRANT SELECT ON generation_standings TO PUBLIC")
     create_ledger(store)
     with psycopg.connect(store, autocommit=True) as connection:
-        rights = "SELECT has_table_privilege(%s, %s, %s)"
+        query = "SELECT has_table_privilege(%s, %s, %s)"
         tables = ("live_history", "history_parts", "history_changes", "history_games", "history_participants")
-        findings = {
-            (right, connection.execute(rights, (role, table, right)).fetchone())
+        rights = {
+            (right, connection.execute(query, (role, table, right)).fetchone())
             for table in tables
             for right in ("SELECT", "INSERT", "DELETE", "UPDATE", "TRUNCATE")
         }
         connection.execute(f"DROP OWNED BY {quoted}")
         connection.execute(f"DROP ROLE {quoted}")
-    assert findings == {
+    assert rights == {
         ("SELECT", (True,)),
         ("INSERT", (True,)),
         ("DELETE", (True,)),

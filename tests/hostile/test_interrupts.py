@@ -1,6 +1,6 @@
-"""An interrupt at any instant, from the first line on, is silent or told in a line, never a traceback.
+"""An interrupt at any time ends a command silently or with one line, never with a traceback.
 
-The exit code is 130, or that of a command that was done.
+The exit code is 130, that of a finished command, or Python's own before the program handles interrupts.
 """
 
 import json
@@ -20,7 +20,7 @@ Ratings = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 SHORT_MS = (20, 60, 120, 250)
 LONG_MS = (5, 10, 20, 30, 45, 60, 80, 100, 125, 150, 175, 200, 225, 250, 275, 300, 400)
-TIMES = 8
+ROUNDS = 8
 GAME = ("--game", "chess", "--at", "2024-01-01T20:00Z", "anna", "ben")
 
 
@@ -29,7 +29,7 @@ def make_ledger(ratings: Ratings, url: str) -> None:
     assert ratings("record", "-q", "--game-id", "g-0", *GAME, db=url).exit_code == 0
 
 
-def run_interrupted(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tuple[int, str, str]:
+def run_interrupted(db: str, command: tuple[str, ...], signal_number: int, after_ms: int) -> tuple[int, str, str]:
     """Return the exit code and output of a command that gets a signal some time after it began."""
     process = subprocess.Popen(
         [sys.executable, "-m", "ratings_ledger", "--db", db, *command],
@@ -41,19 +41,21 @@ def run_interrupted(db: str, command: tuple[str, ...], number: int, after_ms: in
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     time.sleep(after_ms / 1000)
-    process.send_signal(number)
+    process.send_signal(signal_number)
     out, err = process.communicate(timeout=60)
     return process.returncode, out, err
 
 
-def is_before_program(err: str) -> bool:
-    """Return whether a traceback is of Python's own beginning, before any module of the program ran."""
+def is_before_handler(err: str) -> bool:
+    """Return whether a traceback is from before the program handled interrupts."""
     ours = re.findall(rf'File "{re.escape(str(ROOT))}/(?!\.venv/)([^"]+)", line \d+, in (\S+)', err)
-    return {*ours} <= STARTING
+    return {*ours} <= MODULES_BEFORE_HANDLER
 
 
-# the modules that run before the handler is there
-STARTING = {(f"ratings_ledger/{name}.py", "<module>") for name in ("__init__", "__main__", "cli/__init__", "cli/start")}
+# the modules that run before the handler of interrupts is set
+MODULES_BEFORE_HANDLER = {
+    (f"ratings_ledger/{name}.py", "<module>") for name in ("__init__", "__main__", "cli/__init__", "cli/start")
+}
 COMMANDS = {
     "version": ("--version",),
     "standings": ("standings", "elo-chess/all"),
@@ -67,12 +69,12 @@ COMMANDS = {
 def test_interrupt_leaves_no_traceback(
     command: str, copy_ledger: Callable[..., str], ratings: Ratings, at_length: bool
 ) -> None:
-    """A command interrupted at any time leaves no traceback, and its exit code says how it ended."""
+    """A command interrupted after its handler is set leaves no traceback, and its exit code says how it ended."""
     db = copy_ledger(make_ledger)
-    for number in range(TIMES if at_length else 1):
+    for number in range(ROUNDS if at_length else 1):
         for after_ms in LONG_MS if at_length else SHORT_MS:
             code, _, err = run_interrupted(db, COMMANDS[command], signal.SIGINT, after_ms + number)
-            if "Traceback" in err and is_before_program(err):
+            if "Traceback" in err and is_before_handler(err):
                 continue
             assert "Traceback" not in err, (after_ms, err)
             assert "bug" not in err
@@ -116,13 +118,13 @@ def test_disguised_interrupt_is_an_interrupt(
     script = (
         "import os, signal\n"
         "from ratings_ledger.cli import main, start\n"
-        "def other(*_, **__):\n"
+        "def disguise_interrupt(*_, **__):\n"
         "    try:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "        for _ in range(10**6): pass\n"
         "    except KeyboardInterrupt:\n"
         f"        raise {error}\n"
-        "main.ratings.main = other\n"
+        "main.ratings.main = disguise_interrupt\n"
         "start.run()\n"
     )
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
@@ -131,27 +133,27 @@ def test_disguised_interrupt_is_an_interrupt(
 
 @pytest.mark.slow
 def test_interrupt_while_a_connection_closes_is_one_line(copy_ledger: Callable[..., str]) -> None:
-    """Given Ctrl-C while the pool closes a connection, the pool logs no traceback: the command says its one line.
+    """After Ctrl-C while the pool closes a connection, the command prints its one line, and the pool no traceback.
 
-    It closes its connection at its end, behind all that it printed.
+    The connection closes at the end of the command, after all of its output.
     """
     script = (
         "import os, signal\n"
         "from ratings_ledger.cli import start\n"
         "from sqlalchemy.engine.default import DefaultDialect\n"
-        "def interrupted(*_):\n"
+        "def interrupt(*_):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    for _ in range(10**6): pass\n"
-        "DefaultDialect.do_close = interrupted\n"
+        "DefaultDialect.do_close = interrupt\n"
         "start.run()\n"
     )
     arguments = ["--db", copy_ledger(make_ledger), "standings", "elo-chess/all"]
     command = [sys.executable, "-m", "ratings_ledger", *arguments]
-    whole = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=True).stdout
+    expected = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=True).stdout
     command = [sys.executable, "-c", script, *arguments]
     process = subprocess.run(command, capture_output=True, cwd=ROOT, text=True, check=False)
-    assert "anna" in whole
-    assert (process.returncode, process.stdout, process.stderr) == (130, whole, "\nratings: interrupted\n")
+    assert "anna" in expected
+    assert (process.returncode, process.stdout, process.stderr) == (130, expected, "\nratings: interrupted\n")
 
 
 def test_interrupt_during_cleanup_is_kept() -> None:
@@ -159,14 +161,14 @@ def test_interrupt_during_cleanup_is_kept() -> None:
     script = (
         "import os, signal\n"
         "from ratings_ledger.cli import main, start\n"
-        "class Tidy:\n"
+        "class InterruptedCleanup:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "        for _ in range(10**6): pass\n"
-        "def tidying(*_, **__):\n"
-        "    one = Tidy()\n"
-        "    del one\n"
-        "main.ratings.main = tidying\n"
+        "def delete_object(*_, **__):\n"
+        "    garbage = InterruptedCleanup()\n"
+        "    del garbage\n"
+        "main.ratings.main = delete_object\n"
         "start.run()\n"
     )
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 Ratings = Callable[..., Any]
 AT = "2024-02-01T20:00:00.000000Z"
 CHESS = "elo-chess/all"
-EIGHT = [f"p{number}" for number in range(1, 9)]
+EIGHT_PLAYERS = [f"p{number}" for number in range(1, 9)]
 
 
 build_chess_data = partial(build_game_data, game="chess")
@@ -52,7 +52,7 @@ def build_clock_data(game_id: str, at: int, **members: Any) -> dict[str, Any]:
     return {"game_id": game_id, "at": at, **members}
 
 
-STARTED = {"players": ["anna", "ben"]}
+CLOCK_PLAYERS = {"players": ["anna", "ben"]}
 HISTORY = [
     build_line("game.recorded", build_chess_data("g-1", "anna", "ben")),
     build_line("game.recorded", build_chess_data("g-2", "ben", "cleo")),
@@ -74,23 +74,23 @@ HISTORY = [
         build_line("league.created", {"league": name, "game": "go", "players_per_game": 2}, id=name)
         for name in ("L1", "L2")
     ),
-    *(build_line("league.joined", {"league": "L1", "player": name}) for name in EIGHT),
-    *(build_line("league.joined", {"league": "L2", "player": name}) for name in EIGHT[:2]),
+    *(build_line("league.joined", {"league": "L1", "player": name}) for name in EIGHT_PLAYERS),
+    *(build_line("league.joined", {"league": "L2", "player": name}) for name in EIGHT_PLAYERS[:2]),
     build_line("player.seeded", build_seed(CHESS, "frank"), id="s-1"),
     build_line("player.seeded", build_seed(CHESS, "grace", points="5"), id="s-2"),
     build_line("event.voided", {"id": "s-2", "reason": "r"}, id="v-s"),
     build_line("player.seeded", build_seed(CHESS, "grace", points="6")),
     build_line("player.renamed", {"player": "francis", "new_player": "frank"}),
     build_line("club.renamed", {"club": "south", "new_club": "South"}, id="c-1"),
-    build_line("clock.started", build_clock_data("c-1", 0, **STARTED), id="clock"),
+    build_line("clock.started", build_clock_data("c-1", 0, **CLOCK_PLAYERS), id="clock"),
     build_line("clock.heartbeat", build_clock_data("c-1", 10, player="anna")),
-    build_line("clock.started", build_clock_data("c-2", 0, **STARTED)),
+    build_line("clock.started", build_clock_data("c-2", 0, **CLOCK_PLAYERS)),
     build_line("clock.stopped", build_clock_data("c-2", 5)),
 ]
 
 
 class Case(NamedTuple):
-    """An event after that history, and the code with which an import refuses it, if it does."""
+    """An event after `HISTORY`, and the code with which an import refuses it, if it does."""
 
     type: str
     data: dict[str, Any]
@@ -155,7 +155,7 @@ CASES = {
     ),
     "a voided game": Case("game.voided", {"game_id": "g-1", "reason": "r"}),
     "a game voided twice": Case("game.voided", {"game_id": "g-4", "reason": "r"}, "game-voided"),
-    "a voided game that is none": Case("game.voided", {"game_id": "x", "reason": "r"}, "game-unknown"),
+    "an unknown game voided": Case("game.voided", {"game_id": "x", "reason": "r"}, "game-unknown"),
     "a reinstated game": Case("game.reinstated", {"game_id": "g-4", "reason": "r"}),
     "a live game reinstated": Case("game.reinstated", {"game_id": "g-1", "reason": "r"}, "game-live"),
     "something withdrawn": Case("event.voided", {"id": "a-1", "reason": "r"}),
@@ -176,7 +176,7 @@ CASES = {
     "a rename in a circle": Case("player.renamed", {"player": "dorothea", "new_player": "dora"}, "rename-loop"),
     "a rename after a voided game": Case("player.renamed", {"player": "anna", "new_player": "cleo"}),
     "a registration": Case("player.registered", {"player": "new"}),
-    "an account of somebody new": Case("player.account_changed", {"player": "new", "account": "free"}),
+    "an account of a new player": Case("player.account_changed", {"player": "new", "account": "free"}),
     "an adjustment": Case("points.adjusted", build_adjustment(CHESS)),
     "an adjustment of no ruleset": Case("points.adjusted", build_adjustment("elo-go/all"), "unknown-ladder"),
     "an adjustment of no ladder": Case("points.adjusted", build_adjustment("elo-chess/a/b"), "unknown-ladder"),
@@ -186,7 +186,7 @@ CASES = {
     "an adjustment too fine": Case("points.adjusted", build_adjustment(CHESS, "0.000000001"), "finer-than-scale"),
     "a seed": Case("player.seeded", build_seed(CHESS)),
     "a second seed": Case("player.seeded", build_seed(CHESS, "frank", points="1"), "seed-exists"),
-    "a seed of somebody who has a name": Case("player.seeded", build_seed(CHESS, "francis", points="1"), "seed-exists"),
+    "a seed of a renamed player": Case("player.seeded", build_seed(CHESS, "francis", points="1"), "seed-exists"),
     "a seed of another column": Case("player.seeded", build_seed(CHESS, rating="1"), "seed-column"),
     "a seed too fine": Case("player.seeded", build_seed(CHESS, points="0.000000001"), "finer-than-scale"),
     "a seed of no ladder": Case("player.seeded", build_seed("elo-go/all"), "unknown-ladder"),
@@ -194,7 +194,7 @@ CASES = {
     "a rename of two with seeds": Case("player.renamed", {"player": "grace", "new_player": "frank"}, "seeds-differ"),
     "a withdrawn seed in force again": Case("event.voided", {"id": "v-s", "reason": "r"}, "seed-exists"),
     "a club's new name": Case("club.renamed", {"club": "north", "new_club": "North"}),
-    "a club that is none": Case("club.renamed", {"club": "anna", "new_club": "North"}, "club-unknown"),
+    "an unknown club": Case("club.renamed", {"club": "anna", "new_club": "North"}, "club-unknown"),
     "a club's second new name": Case("club.renamed", {"club": "south", "new_club": "x"}, "renamed-already"),
     "a club's name in a circle": Case("club.renamed", {"club": "South", "new_club": "south"}, "rename-loop"),
     "clubs that met": Case("club.renamed", {"club": "north", "new_club": "South"}),
@@ -236,8 +236,8 @@ CASES = {
     "a list of no ladder": Case("list.published", build_list("nowhere/all"), "bad-list"),
     "a list of the future": Case("list.published", build_list(CHESS, known_at=10_000), "bad-list"),
     "a list twice": Case("list.published", {"LIST": CHESS}, "list-exists"),
-    "a clock": Case("clock.started", build_clock_data("c-3", 0, **STARTED)),
-    "a clock started twice": Case("clock.started", build_clock_data("c-1", 20, **STARTED), "clock-started-twice"),
+    "a clock": Case("clock.started", build_clock_data("c-3", 0, **CLOCK_PLAYERS)),
+    "a clock started twice": Case("clock.started", build_clock_data("c-1", 20, **CLOCK_PLAYERS), "clock-started-twice"),
     "an offer": Case("clock.offered", build_clock_data("c-1", 20, player="anna", choice="fortune")),
     "an offer of no clock": Case(
         "clock.offered", build_clock_data("c-9", 0, player="anna", choice="fortune"), "clock-not-started"
@@ -301,7 +301,7 @@ def resolve_data(url: str, case: Case) -> tuple[dict[str, Any], str]:
 
 
 def restore_export(ratings: Ratings, url: str, folder: Path) -> Any:
-    """Return the result of `--restore` of an export of a ledger."""
+    """Export a ledger, restore the export into a new ledger, and return the result."""
     backup, new = folder / "backup.jsonl", f"sqlite:///{folder / 'restored.db'}"
     assert ratings("export", "events", "-o", backup, db=url).exit_code == 0
     assert ratings("init", "--no-rules", db=new).exit_code == 0

@@ -1,4 +1,4 @@
-"""PgBouncer before the server: by session all is as ever, by transaction or statement it is refused."""
+"""A ledger works through PgBouncer with pooling by session; pooling by transaction or statement is refused."""
 
 import os
 import shutil
@@ -40,10 +40,10 @@ COMMANDS = [
 
 @contextmanager
 def run_pooler(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
-    """Yield the URL of a database through a PgBouncer that pools in some way with this many server connections."""
+    """Yield the URL of a database through a PgBouncer with this `pool_mode` and number of server connections."""
     url = make_url(direct)
     host = str(url.query.get("host") or url.host)
-    # it does not run as root, and has to reach the socket of the server
+    # PgBouncer does not run as root, and has to reach the socket of the server
     user = (os.stat(host).st_uid if host.startswith("/") else 65_534) if os.geteuid() == 0 else None
     with TemporaryDirectory(prefix="ratings-pooler-", dir="/tmp") as name:
         folder = Path(name)
@@ -58,9 +58,9 @@ def run_pooler(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
         )
         with subprocess.Popen(["pgbouncer", "-q", str(folder / "settings")], user=user) as process:
             try:
-                through = f"postgresql://{url.username}@/{url.database}?host={folder}&port=6432"
-                wait_until(lambda: is_answering(through))
-                yield through
+                pooled_url = f"postgresql://{url.username}@/{url.database}?host={folder}&port=6432"
+                wait_until(lambda: is_answering(pooled_url))
+                yield pooled_url
             finally:
                 process.terminate()
 
@@ -83,7 +83,7 @@ def test_session_pooling_changes_nothing(ratings: Ratings, postgres_url: str) ->
     with run_pooler(postgres_url, "session") as db:
         for command in COMMANDS:
             result = ratings(*command, db=db)
-            # the role of the tests may more than it should, which `doctor` says
+            # the tests' role has more rights than it should, which `doctor` reports
             assert result.exit_code == 0 or command == ("doctor",), result
             assert "bug" not in result.stderr
         for numbers in (range(1), range(3), range(300)):
@@ -98,7 +98,7 @@ def test_session_pooling_changes_nothing(ratings: Ratings, postgres_url: str) ->
 def test_session_pooling_keeps_locks(ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through a pooler in session mode, settings and the lock of rebuilds are kept.
 
-    A second rebuild while the first promotes, and a record while the table is locked, both report it.
+    A second rebuild while the first promotes, and a record while the table is locked, report that they are kept out.
     """
     with run_pooler(postgres_url, "session") as db:
         assert ratings("init", "--for", "chess", db=db).exit_code == 0

@@ -31,6 +31,9 @@ SETTINGS = [
     "extra_float_digits = 0", "enable_indexscan = off",
 ]  # fmt: skip
 
+# characters that settings of a session may treat differently
+NAME = "Zoë \\ ' 陳美"
+
 
 @pytest.fixture
 def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
@@ -39,7 +42,7 @@ def db(server: str, original_databases: Callable[..., str]) -> Iterator[str]:
         yield url
 
 
-def record_game(ratings: Ratings, db: str, number: int, name: str = "Zoë \\ ' 陳美") -> Any:
+def record_game(ratings: Ratings, db: str, number: int, name: str = NAME) -> Any:
     """Record a numbered game of chess and return the result of the command."""
     game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-{number + 1:02d}T20:00Z")
     return ratings("record", "-q", *game, name, "ben", db=db)
@@ -57,7 +60,7 @@ def execute(db: str, statement: str) -> None:
 def test_foreign_settings_change_nothing(setting: str, holder: str, ratings: Ratings, db: str) -> None:
     """Under any setting of the database or role, commands work as usual and names are stored unchanged.
 
-    The names contain the characters that such a setting might treat differently.
+    The names contain the characters that such a setting may treat differently.
     """
     execute(db, f"ALTER {holder}{' CURRENT_USER' if holder == 'ROLE' else ''} SET {setting}")
     try:
@@ -66,7 +69,7 @@ def test_foreign_settings_change_nothing(setting: str, holder: str, ratings: Rat
         assert ratings("rebuild", db=db).exit_code == 0
         assert ratings("verify", db=db) == (0, "", "")
         rows = json.loads(ratings("standings", "elo-chess/all", "--format", "json", db=db).stdout)["rows"]
-        assert [row["player"] for row in rows] == ["Zoë \\ ' 陳美", "ben"]
+        assert [row["player"] for row in rows] == [NAME, "ben"]
     finally:
         execute(db, f"ALTER {holder}{' CURRENT_USER' if holder == 'ROLE' else ''} RESET {setting.split()[0]}")
 
@@ -81,10 +84,10 @@ def test_serializable_writers_all_succeed(ratings: Ratings, db: str) -> None:
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def record_in_a_process(db: str, number: int, **environment: str) -> int:
+def record_in_a_process(db: str, number: int) -> int:
     """Record a numbered game in a process of its own and return its exit code."""
     game = ("--game", "chess", "--game-id", f"p-{number}", "--at", "2024-01-01T20:00Z")
-    return run_in_a_process(db, "record", "-q", *game, "anna", "ben", **environment).returncode
+    return run_in_a_process(db, "record", "-q", *game, "anna", "ben").returncode
 
 
 def run_in_a_process(db: str, *command: str, **environment: str) -> Any:
@@ -99,12 +102,16 @@ def run_in_a_process(db: str, *command: str, **environment: str) -> Any:
 
 
 @pytest.mark.slow
-def test_client_environment_is_overruled(db: str) -> None:
+def test_client_environment_is_overruled(ratings: Ratings, db: str) -> None:
     """PGOPTIONS is respected, but a setting in it or in PGCLIENTENCODING that would corrupt texts is overruled."""
     environment = {"PGOPTIONS": "-c search_path=elsewhere", "PGCLIENTENCODING": "LATIN1"}
     result = run_in_a_process(db, "status", **environment)
     assert (result.returncode, "holds no ledger" in result.stderr) == (3, True), result
-    assert record_in_a_process(db, 1, PGCLIENTENCODING="LATIN1", PGOPTIONS="-c standard_conforming_strings=off") == 0
+    environment = {"PGOPTIONS": "-c standard_conforming_strings=off", "PGCLIENTENCODING": "LATIN1"}
+    game = ("--game", "chess", "--game-id", "g-1", "--at", "2024-01-01T20:00Z")
+    assert run_in_a_process(db, "record", "-q", *game, NAME, "ben", **environment).returncode == 0
+    (row,) = json.loads(ratings("games", "--format", "json", db=db).stdout)["rows"]
+    assert [participant["player"] for participant in row["participants"]] == [NAME, "ben"]
 
 
 def test_temporary_table_hides_nothing(db: str) -> None:
@@ -155,6 +162,9 @@ def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url
         result = ratings("init", db=url)
         assert result.exit_code == 2
         assert f"has the encoding {encoding}; create another with ENCODING 'UTF8'" in result.stderr
+        with psycopg.connect(url) as connection:
+            tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+            assert connection.execute(tables).fetchone() == (0,)
     finally:
         execute(postgres_url, f"DROP DATABASE {name}")
 
@@ -249,12 +259,12 @@ def service(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_session_has_a_name(db: str, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server shows the session as `ratings`, or with the name from the URL, the environment or the service."""
-    named = make_url(db).update_query_dict({"application_name": "by-url"}).render_as_string(hide_password=False)
+    named_url = make_url(db).update_query_dict({"application_name": "by-url"}).render_as_string(hide_password=False)
     assert read_session_name(db) == "ratings"
     assert read_session_name(f"postgresql://?service={service}") == "nights"
     monkeypatch.setenv("PGAPPNAME", "by-environment")
     assert read_session_name(db) == "by-environment"
-    assert read_session_name(named) == "by-url"
+    assert read_session_name(named_url) == "by-url"
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from thresholds import set_thresholds
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
-LATER = ("record", "-q", "--game", "chess", "--game-id", "later", "--at", "2024-05-01T20:00Z", "ben", "anna")
+RECORD_LATER = ("record", "-q", "--game", "chess", "--game-id", "later", "--at", "2024-05-01T20:00Z", "ben", "anna")
 
 
 @pytest.fixture
@@ -63,8 +63,10 @@ def find_segment(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["../../victim", "/VICTIM", "..", "", "a/b", "no-uuid", "x" * 5_000, "é" * 36])
-def test_path_as_ledger_id_is_refused(name: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
-    """A file whose ledger id is a path is refused, and no folder is touched.
+def test_ledger_id_that_is_no_uuid_is_refused(
+    name: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path
+) -> None:
+    """A file whose ledger id is a path, or no UUID for another reason, is refused, and no folder is touched.
 
     Folders with files beside the cache are still there afterwards.
     """
@@ -94,27 +96,27 @@ def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, ca
     root = find_cache(caches)
     path = find_segment(root)
     if how in ("columns", "all"):
-        place = path.parent if how == "columns" else root
-        shutil.rmtree(place)
-        place.symlink_to(victim)
+        folder = path.parent if how == "columns" else root
+        shutil.rmtree(folder)
+        folder.symlink_to(victim)
     elif how == "old":
         for link in (path.with_name("0123abcd"), path.with_name("0123abcd.part")):
             link.symlink_to(victim)
             os.utime(link, (0, 0), follow_symlinks=False)
     elif how == "next":
         shutil.copytree(root, tmp_path / "before", symlinks=True)
-        assert ratings(*LATER, db=db).exit_code == 0
+        assert ratings(*RECORD_LATER, db=db).exit_code == 0
         read_standings(ratings, db)
-        (name,) = {beside.name for beside in path.parent.iterdir()} - {path.name}
+        (name,) = {segment.name for segment in path.parent.iterdir()} - {path.name}
         shutil.rmtree(root)
         shutil.copytree(tmp_path / "before", root, symlinks=True)
         (path.parent / name).symlink_to(victim / "diary.txt")
         assert read_standings(ratings, db) != before
     else:
-        place = root / how if how == "lock" else path
-        place.unlink(missing_ok=True)
-        place.symlink_to(victim / "diary.txt")
-    assert ratings(*LATER, db=db).exit_code == 0
+        link = root / how if how == "lock" else path
+        link.unlink(missing_ok=True)
+        link.symlink_to(victim / "diary.txt")
+    assert ratings(*RECORD_LATER, db=db).exit_code == 0
     assert read_standings(ratings, db) != before
     assert [path.name for path in victim.iterdir()] == ["diary.txt"]
     assert (victim / "diary.txt").read_text() == "dear diary"
@@ -126,24 +128,24 @@ def test_pipes_in_cache_block_no_command(how: str, ratings: Ratings, db: str, ca
     read_standings(ratings, db)
     root = find_cache(caches)
     path = find_segment(root)
-    place = {"lock": root / "lock", "columns": path.parent, "segment": path}[how]
+    pipe = {"lock": root / "lock", "columns": path.parent, "segment": path}[how]
     if how == "columns":
-        shutil.rmtree(place)
+        shutil.rmtree(pipe)
     else:
-        place.unlink(missing_ok=True)
-    os.mkfifo(place)
-    assert ratings(*LATER, db=db).exit_code == 0
+        pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    assert ratings(*RECORD_LATER, db=db).exit_code == 0
     assert len(read_standings(ratings, db)) == 3
 
 
-def change_column(name: str, *place: Any) -> Callable[[Any], Any]:
-    """Return a function that replaces a column in a footer."""
-    return lambda footer: {**footer, "columns": {**footer["columns"], name: place}}
+def change_column(name: str, *entry: Any) -> Callable[[Any], Any]:
+    """Return a function that replaces the entry of a column in a footer."""
+    return lambda footer: {**footer, "columns": {**footer["columns"], name: entry}}
 
 
 def change_columns(change: Callable[[str, Any, int, Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that changes every column of a footer."""
-    return lambda footer: {**footer, "columns": {name: change(*place) for name, place in footer["columns"].items()}}
+    """Return a function that changes the entry of every column in a footer."""
+    return lambda footer: {**footer, "columns": {name: change(*entry) for name, entry in footer["columns"].items()}}
 
 
 def change_about(**about: Any) -> Callable[[Any], Any]:
@@ -160,11 +162,11 @@ FOOTER_CHANGES: dict[str, Callable[[Any], Any]] = {
     "a list about it": lambda footer: {**footer, "about": []},
     "another ledger": change_about(ledger="b425ae48-5805-4007-8c4a-5241658290ee"),
     "a number for the ledger": change_about(ledger=5),
-    "other numbers before it": change_about(after="0" * 64),
+    "another hash before it": change_about(after="0" * 64),
     "lengths of texts": change_columns(lambda code, shape, begin, crcs: [code, ["1"], begin, crcs]),
     "lengths below 0": change_columns(lambda code, shape, begin, crcs: [code, [-8], begin, crcs]),
     "lengths below 0 without checksums": change_columns(lambda code, shape, begin, crcs: [code, [-8], begin, []]),
-    "lengths that are odd": change_column("start", "q", [3.5], 0, [5]),
+    "lengths with a fraction": change_column("start", "q", [3.5], 0, [5]),
     "true for a length": change_column("start", "q", [True], 0, [5]),
     "no lengths": change_columns(lambda code, shape, begin, crcs: [code, [], begin, crcs]),
     "a number for the lengths": change_columns(lambda code, shape, begin, crcs: [code, 4, begin, crcs]),
@@ -173,7 +175,7 @@ FOOTER_CHANGES: dict[str, Callable[[Any], Any]] = {
     "too long for any file": change_column("start", "q", [2**80], 0, [5]),
     "before the file": change_columns(lambda code, shape, begin, crcs: [code, shape, begin - 2**40, crcs]),
     "behind the file": change_columns(lambda code, shape, begin, crcs: [code, shape, begin + 2**40, crcs]),
-    "beside its place": change_columns(lambda code, shape, begin, crcs: [code, shape, max(0, begin - 8), crcs]),
+    "at another offset": change_columns(lambda code, shape, begin, crcs: [code, shape, max(0, begin - 8), crcs]),
     "other types": change_columns(lambda code, shape, begin, crcs: ["d", shape, begin, crcs]),
     "a number for a type": change_columns(lambda code, shape, begin, crcs: [5, shape, begin, crcs]),
     "no types": change_column("start"),
@@ -181,7 +183,7 @@ FOOTER_CHANGES: dict[str, Callable[[Any], Any]] = {
     "a list of columns": lambda footer: {**footer, "columns": []},
     "other columns": change_column("../../x", "q", [1], 0, [5]),
     "no checksums": change_columns(lambda code, shape, begin, crcs: [code, shape, begin, []]),
-    "a checksum alone": change_column("start", "q", [4], 0, 5),
+    "a number for the checksums": change_column("start", "q", [4], 0, 5),
     "a checksum too many": change_column("start", "q", [4], 0, [5, 6]),
     "texts for checksums": change_column("start", "q", [4], 0, ["5"]),
 }
@@ -208,14 +210,14 @@ def test_unusual_file_names_give_the_answer_of_the_log(name: str, ratings: Ratin
     before = read_standings(ratings, db)
     path = find_segment(find_cache(caches))
     _, last, rest = path.name.split("-", 2)
-    beside = path.with_name(name.format(last, last).replace("x", rest))
+    unusual_path = path.with_name(name.format(last, last).replace("x", rest))
     traces = find_cache(caches) / "traces"
     traces.mkdir()
-    shutil.copy(path, traces / beside.name)
-    if beside != path:
-        shutil.copy(path, beside)
+    shutil.copy(path, traces / unusual_path.name)
+    if unusual_path != path:
+        shutil.copy(path, unusual_path)
     assert read_standings(ratings, db) == before
-    assert ratings(*LATER, db=db).exit_code == 0
+    assert ratings(*RECORD_LATER, db=db).exit_code == 0
     assert read_standings(ratings, db) != before
     assert ratings("verify", db=db).exit_code == 0
 
@@ -233,7 +235,7 @@ def test_files_of_another_format_are_kept_for_a_week(ratings: Ratings, db: str, 
     assert all(path.read_bytes() == b"of another program" for path in other_files)
     for path in (other_files[0], root / "columns" / "0-1-folder-of-files"):
         os.utime(path, (0, 0))
-    assert ratings(*LATER, db=db).exit_code == 0
+    assert ratings(*RECORD_LATER, db=db).exit_code == 0
     assert read_standings(ratings, db) != before
     remaining = {path for path in (root / "columns").iterdir() if not path.name.endswith(f"-{own_format}")}
     assert remaining == {other_files[1]}
@@ -318,7 +320,7 @@ def test_missing_file_handles_keep_the_cache(
 
 
 def alter_cache(ratings: Ratings, db: str, caches: Path) -> Path:
-    """Swap the first two players of a game in the cache, under right checksums, and return the cache's folder."""
+    """Swap the first two players of a game in the cache, with valid checksums, and return the cache's folder."""
     before, root = read_standings(ratings, db), find_cache(caches)
     columns, about = read_file(find_segment(root))
     columns["player"][0], columns["player"][1] = columns["player"][1], columns["player"][0]
@@ -378,7 +380,10 @@ def test_rebuild_refuses_a_shared_cache(mode: int, ratings: Ratings, db: str, ca
 
 
 def test_workers_refuse_a_folder_that_all_can_write(ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
-    """A folder for segments that every account can write is refused; a folder shared with a group is accepted."""
+    """A folder for segments that every account can write is refused; a folder shared with a group is accepted.
+
+    In the cache of the account, even a folder shared with a group is refused.
+    """
     ledger_id = find_cache(caches).name[:36]
     folder = tmp_path / "sealed" / ledger_id
     folder.mkdir(parents=True)
