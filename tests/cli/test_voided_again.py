@@ -1,4 +1,4 @@
-"""Games that are voided and then recorded again: it is told that they do not count, and what is told works."""
+"""Recording voided games again prints notes that they do not count; the commands that the notes name work."""
 
 import json
 import re
@@ -65,9 +65,9 @@ def list_times(ratings: Ratings, db: str) -> dict[str, str]:
 
 
 @pytest.mark.slow_cases
-def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ratings) -> None:
-    """Given an import that was undone, importing the file again says that its games are voided, also in a preview, a
-    comparison and JSON; the command that it names brings them back.
+def test_import_again_after_an_undo_names_the_voided_games(db: str, ratings: Ratings) -> None:
+    """Importing a file again after its import was undone says that its games are voided, also in a preview, with
+    `--sync` and in JSON; the command that the note names makes the games count again.
     """
     again = ["import", "c.csv", *NEW_YORK]
     run_command(ratings, db, *again)
@@ -85,7 +85,7 @@ def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ra
 
 @pytest.mark.slow_cases
 def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
-    """Given a game that was recorded and undone, recording it again names the undo; voided by hand, a reinstatement."""
+    """After an undo, recording the game again names a second undo; after a void, it names a reinstatement."""
     run_command(ratings, db, *RECORD)
     run_command(ratings, db, "undo", "--yes")
     assert list_notes(ratings, db, *RECORD) == [
@@ -93,18 +93,18 @@ def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
     ]
     follow(ratings, db, "ratings undo 4")
     run_command(ratings, db, "void", "g9", "--reason", "a friendly")
-    way = "ratings reinstate g9 --reason TEXT"
+    reinstatement = "ratings reinstate g9 --reason TEXT"
     assert list_notes(ratings, db, *RECORD) == [
-        f"note: g9 is voided, so it does not count; to make it count again: {way}"
+        f"note: g9 is voided, so it does not count; to make it count again: {reinstatement}"
     ]
-    follow(ratings, db, way)
+    follow(ratings, db, reinstatement)
     assert {*list_times(ratings, db)} == {"g9"}
 
 
 @pytest.mark.slow_cases
-def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """Games that were voided at different times are told apart, three times at most; what else an undo takes back is
-    told, too.
+def test_each_of_several_voids_has_a_note(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Games that were voided by different commands have separate notes, three at most; a note also says what else its
+    undo reverts.
     """
     (tmp_path / "d.csv").write_text(MORE)
     run_command(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)
@@ -125,13 +125,13 @@ def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, rat
         run_command(ratings, db, "reinstate", name, "--reason", "r")
         run_command(ratings, db, "void", name, "--reason", "r")
     (tmp_path / "d.csv").write_text(MORE)
-    assert list_notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)[-1] == (
-        "note: 1 more game is voided; to see who voided a game, and why: ratings log GAME"
-    )
+    notes = list_notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)
+    assert len(notes) == 4
+    assert notes[-1] == "note: 1 more game is voided; to see who voided a game, and why: ratings log GAME"
 
 
-def test_exports_that_say_themselves_what_is_voided_are_not_noted(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """An export in which a game is voided goes in again without a note: it says so itself."""
+def test_export_with_a_void_is_imported_without_a_note(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An export is imported again without a note about its voided game, because it contains the void itself."""
     run_command(ratings, db, *RECORD)
     run_command(ratings, db, "void", "g9", "--reason", "r")
     (tmp_path / "e.jsonl").write_text(run_command(ratings, db, "export", "events").stdout)
@@ -139,15 +139,15 @@ def test_exports_that_say_themselves_what_is_voided_are_not_noted(db: str, tmp_p
 
 
 @pytest.mark.parametrize("options", [[], ["--sync", "--yes"]], ids=["import", "sync"])
-def test_other_content_after_an_undo_goes_in_as_told(
+def test_changed_content_after_an_undo_is_imported_by_named_commands(
     options: list[str],
     copy_ledger_file: Callable[..., str],
     ratings: Ratings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Given an import in the wrong zone that was undone, that in the right one names two commands; after both it is as
-    if the first had been right.
+    """After an import in the wrong zone was undone, an import in the right zone is refused and names two commands; both
+    together give the games their right times.
     """
     db = copy_ledger_file(make_chess_ledger)
     (tmp_path / "c.csv").write_text(SHEET)
@@ -157,21 +157,21 @@ def test_other_content_after_an_undo_goes_in_as_told(
     refused = ratings("import", "c.csv", *BERLIN, *options, db=db)
     assert refused.exit_code == 1
     first, second = [line for line in refused.stderr.splitlines() if "id-conflict" in line]
-    way = re.search(
+    named_commands = re.search(
         r"; take that back with (ratings .*) \(for this game only: .*\); then run (ratings .*) with the same options",
         first,
     )
-    assert way is not None, first
+    assert named_commands is not None, first
     assert second == "c.csv:3: id-conflict: the game 'g2' was recorded, and voided at position 7"
-    follow(ratings, db, way[1])
-    follow(ratings, db, way[2], *BERLIN)
+    follow(ratings, db, named_commands[1])
+    follow(ratings, db, named_commands[2], *BERLIN)
     assert list_times(ratings, db) == {"g1": "2026-01-13T09:00:00", "g2": "2026-01-14T09:00:00"}
     assert list_notes(ratings, db, "import", "c.csv", *BERLIN) == []
 
 
 @pytest.mark.slow_cases
-def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """Given a game of a sheet that was voided, and its row edited, the commands that are told bring in the row."""
+def test_edited_row_of_a_voided_game_is_imported_by_named_commands(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """After a game of a sheet was voided and its row edited, an import names commands that record the edited row."""
     run_command(ratings, db, "import", "c.csv", *NEW_YORK)
     run_command(ratings, db, "void", "g2", "--reason", "r")
     (tmp_path / "c.csv").write_text(SHEET.replace("01-14", "01-15"))
@@ -186,8 +186,8 @@ def test_edited_row_of_a_game_voided_by_hand_goes_in_as_told(db: str, tmp_path: 
 
 
 @pytest.mark.slow_cases
-def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: Ratings) -> None:
-    """Given a game that was recorded and undone, another result of it names the undo, and then the correction."""
+def test_another_result_of_a_voided_game_is_recorded_by_named_commands(db: str, ratings: Ratings) -> None:
+    """A different result of a game whose recording was undone is refused; the message names the undo and `correct`."""
     run_command(ratings, db, *RECORD)
     run_command(ratings, db, "undo", "--yes")
     refused = ratings(*RECORD[:-2], "ben", "anna", db=db)
@@ -201,7 +201,7 @@ def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: R
     assert [participant["player"] for participant in row["participants"]] == ["ben", "anna"]
 
 
-def test_programs_are_told_that_a_game_is_voided(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
+def test_proposal_says_that_a_game_is_voided(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
     """A proposal of a game that is voided appends nothing and says so, without any note about leagues."""
     db = copy_ledger_file(make_chess_ledger)
     run_command(ratings, db, *RECORD)
@@ -210,5 +210,5 @@ def test_programs_are_told_that_a_game_is_voided(copy_ledger_file: Callable[...,
     data = {"game_id": "g9", "game": "chess", "participants": participants}
     with rl.open(db) as ledger:
         plan = ledger.propose({"type": "game.recorded", "occurred_at": "2026-01-20T20:00:00Z", "data": data}, "mira")
-        assert (plan.result.would_append, [*plan.result.voided]) == (0, ["g9"])
+        assert (plan.result.would_append, [*plan.result.voided], plan.result.leagues) == (0, ["g9"], [])
         assert "g9" in " ".join(plan.result.voided_notes)

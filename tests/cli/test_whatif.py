@@ -44,7 +44,7 @@ def write_rules(tmp_path: Path) -> WriteRules:
 
 
 K_16 = {"k_per_pair = 8": "k_per_pair = 16"}
-# with K 16: among three equals the last loses 16 to the first; then cleo is 16 behind dora, and 8.37 are rounded
+# with K 16: among three equals the first wins 16 and the last loses 16; then cleo, 16 behind dora, wins 8.37, rounded
 CHANGES = [("anna", "1008", "8", "1016"), ("cleo", "996", "-4", "992"), ("dora", "996", "-4", "992")]
 
 
@@ -53,8 +53,8 @@ def read_variants(ratings: Ratings, db: str, file: Path, *options: object) -> li
     return list(read_json(ratings, db, "whatif", file, *options)["variants"])
 
 
-def list_moves(ladder: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Return the player and points of each change."""
+def list_changes(ladder: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the player of each change, and the points before, change and after."""
     return [(row["player"], row["before"], row["change"], row["after"]) for row in ladder["changes"]]
 
 
@@ -77,7 +77,7 @@ def compute_quality(pairs: list[tuple[float, float]], accuracy: float | None) ->
 
 def test_table_shows_changes_and_nothing_is_recorded(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """`whatif` prints the changes under another version as a table and records nothing."""
-    file, before, hashed = write_rules(K_16), read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()
+    file, before, digest = write_rules(K_16), read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()
     result = ratings("whatif", file, db=db)
 
     assert result == (
@@ -100,30 +100,30 @@ def test_table_shows_changes_and_nothing_is_recorded(db: str, write_rules: Write
         ),
         "",
     )
-    assert (read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, hashed)
+    assert (read_head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, digest)
 
 
 def test_whatif_json_and_csv_agree(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """`whatif` gives the same changes and measures of quality as JSON and CSV."""
     file = write_rules(K_16)
-    prediction = read_json(ratings, db, "whatif", file)
-    (variant,) = prediction["variants"]
+    output = read_json(ratings, db, "whatif", file)
+    (variant,) = output["variants"]
     (ladder,) = variant["ladders"]
 
-    # 1/2 is predicted among equals; then cleo, who is 8 or 16 points behind, beats dora
+    # the expected score among equals is 1/2; then cleo, who is 8 or 16 points behind, beats dora
     equal = [(0.5, 1.0)] * 3
-    predicted = {
+    expected_quality = {
         "before": compute_quality([*equal, (compute_expected_score(-8), 1)], 1.5 / 4),
         "after": compute_quality([*equal, (compute_expected_score(-16), 1)], 1.5 / 4),
     }
-    assert {name: prediction[name] for name in ("as_of", "known_at", "rules")} == {
+    assert {name: output[name] for name in ("as_of", "known_at", "rules")} == {
         "as_of": None,
         "known_at": 5,
         "rules": None,
     }
     assert (variant["ruleset"], variant["set"], variant["published"]) == (VERSION_NAME, {}, [])
-    assert list_moves(ladder) == CHANGES
-    assert ladder["quality"] == predicted
+    assert list_changes(ladder) == CHANGES
+    assert ladder["quality"] == expected_quality
     summary = {name: value for name, value in ladder.items() if name not in ("quality", "changes")}
     assert summary == {
         "ladder": BASIC,
@@ -139,7 +139,7 @@ def test_whatif_json_and_csv_agree(db: str, write_rules: WriteRules, ratings: Ra
         "set,ladder,players,ranks,swapped,version,pairs,log_loss,brier,accuracy\n"
         + "".join(
             f",{BASIC},3,0,0,{which},4,{quality['log_loss']},{quality['brier']},{quality['accuracy']}\n"
-            for which, quality in predicted.items()
+            for which, quality in expected_quality.items()
         )
     )
 
@@ -181,7 +181,7 @@ def test_rule_without_predictions_has_no_quality(tmp_path: Path, db: str, rating
     (variant,) = read_variants(ratings, db, file)
     (ladder,) = variant["ladders"]
 
-    assert list_moves(ladder) == [("anna", "1160", "40", "1200"), ("ben", "840", "-40", "800")]
+    assert list_changes(ladder) == [("anna", "1160", "40", "1200"), ("ben", "840", "-40", "800")]
     assert ladder["quality"] == {"before": None, "after": None}
     assert "predicted" not in ratings("whatif", file, db=db).stdout
 
@@ -193,20 +193,20 @@ def test_each_combination_of_values_is_tried(db: str, write_rules: WriteRules, r
     """With several values for several keys, each combination is tried."""
     options = ("--set", "params.k_per_pair=8,16", "--set", "params.scale=400,200")
     variants = read_variants(ratings, db, write_rules(), *options)
-    shown = ratings("whatif", write_rules(), *options, db=db).stdout.splitlines()
+    table = ratings("whatif", write_rules(), *options, db=db).stdout.splitlines()
 
     assert [variant["set"] for variant in variants] == [
         {"params.k_per_pair": k, "params.scale": scale} for k in ("8", "16") for scale in ("400", "200")
     ]
-    assert [list_moves(variant["ladders"][0]) for variant in variants][::2] == [[], CHANGES]
-    assert shown[3:8] == [
+    assert [list_changes(variant["ladders"][0]) for variant in variants][::2] == [[], CHANGES]
+    assert table[3:8] == [
         "",
         BASIC,
         "set                      players  ranks  up  down  log loss    Brier  accuracy",
         "as it is                       0      0             0.69897  0.25291    37.50%",
         "k_per_pair=8 scale=400         0      0             0.69897  0.25291    37.50%",
     ]
-    assert [line.split()[:2] for line in shown[8:]] == [
+    assert [line.split()[:2] for line in table[8:]] == [
         ["k_per_pair=8", "scale=200"],
         ["k_per_pair=16", "scale=400"],
         ["k_per_pair=16", "scale=200"],
@@ -225,9 +225,9 @@ def test_empty_value_removes_the_key(db: str, write_rules: WriteRules, ratings: 
 
     # a total of 32 is 32 / 2 = 16 per pair among three, and 32 among two
     assert variant["set"] == {"params.k_per_pair": "", "params.k_total": "32"}
-    assert list_moves(variant["ladders"][0])[0] == CHANGES[0]
+    assert list_changes(variant["ladders"][0])[0] == CHANGES[0]
     # the default start is 1000
-    assert [list_moves(variant["ladders"][0])[:1] for variant in (without_start, with_start_900)] == [
+    assert [list_changes(variant["ladders"][0])[:1] for variant in (without_start, with_start_900)] == [
         [],
         [("anna", "1008", "-100", "908")],
     ]
@@ -281,14 +281,14 @@ def test_number_as_reason_is_refused_with_its_line(db: str, write_rules: WriteRu
 
 
 def test_published_ruleset_is_tried_with_other_values(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
-    """A published ruleset, or one version of it, gives the same result as a file with the same content."""
+    """A published ruleset, or one version of it, gives the same result as a file with the same parameters."""
     settings = ("--set", "params.k_per_pair=8,16")
     file_variants = read_variants(ratings, db, write_rules(), *settings)
 
     for name in ("catan-elo", "catan-elo@2009-01"):
         variants = read_variants(ratings, db, name, *settings)
         assert [variant["ladders"] for variant in variants] == [variant["ladders"] for variant in file_variants]
-        assert list_moves(variants[1]["ladders"][0]) == CHANGES
+        assert list_changes(variants[1]["ladders"][0]) == CHANGES
         assert {variant["ruleset"] for variant in variants} == {"catan-elo@2009-01"}
 
 
@@ -330,7 +330,7 @@ def test_new_ruleset_id_has_only_new_players(db: str, write_rules: WriteRules, r
     (ladder,) = variant["ladders"]
 
     assert (variant["ruleset"], ladder["ladder"], ladder["players"]) == ("other@new", "other/basic", 4)
-    assert {(row[1], row[2]) for row in list_moves(ladder)} == {(None, None)}
+    assert {(row[1], row[2]) for row in list_changes(ladder)} == {(None, None)}
     assert (ladder["entering"], ladder["leaving"]) == (["anna", "ben", "cleo", "dora"], [])
     assert (ladder["up"], ladder["down"], ladder["quality"]["before"]) == (None, None, None)
     assert ladder["quality"]["after"]["pairs"] == 4
@@ -374,18 +374,18 @@ def test_only_named_ladder_is_shown(db: str, write_rules: WriteRules, ratings: R
         BASIC,
         "catan-elo/domaine",
     ]
-    (only,) = read_variants(ratings, db, file, "--ladder", "catan-elo/domaine")[0]["ladders"]
-    assert list_moves(only) == [("anna", "1004", "4", "1008"), ("ben", "996", "-4", "992")]
+    (ladder,) = read_variants(ratings, db, file, "--ladder", "catan-elo/domaine")[0]["ladders"]
+    assert list_changes(ladder) == [("anna", "1004", "4", "1008"), ("ben", "996", "-4", "992")]
 
 
 def test_axes_limit_the_games(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """With --as-of or --known-at, only the games played or recorded by then are tried."""
     file = write_rules(K_16)
-    first = [("anna", "1008", "8", "1016"), ("cleo", "992", "-8", "984")]
+    after_first_game = [("anna", "1008", "8", "1016"), ("cleo", "992", "-8", "984")]
 
     for options in (["--as-of", "2010-03-05"], ["--known-at", 3]):
-        prediction = read_json(ratings, db, "whatif", file, *options)
-        assert list_moves(prediction["variants"][0]["ladders"][0]) == first
+        (variant,) = read_variants(ratings, db, file, *options)
+        assert list_changes(variant["ladders"][0]) == after_first_game
     assert ratings("whatif", file, "--as-of", "2010-03-05", db=db).stdout.splitlines()[2] == (
         "played up to 2010-03-05 22:59 UTC"
     )
@@ -396,8 +396,8 @@ def test_axes_limit_the_games(db: str, write_rules: WriteRules, ratings: Ratings
 def test_top_ten_changes_are_named(db: str, write_rules: WriteRules, ratings: Ratings) -> None:
     """When the order changes, the players who enter and leave the top ten are named.
 
-    Ten players win one game of four, ten win two of two: 12 and 8 points with K 8 for each pair, 3 and 8 with 8 in
-    all.
+    Ten players win one game of four players each, and ten win two games of two: they win 12 and 8 points with a K of 8
+    for each pair, and 3 and 8 with a total of 8.
     """
     lines = [
         build_catan_line(
@@ -413,16 +413,16 @@ def test_top_ten_changes_are_named(db: str, write_rules: WriteRules, ratings: Ra
     append_lines(ratings, db, *lines)
     options = ("--ladder", "catan-elo/top", "--set", "params.k_per_pair=", "--set", "params.k_total=8")
     (ladder,) = read_variants(ratings, db, write_rules(), *options)[0]["ladders"]
-    shown = ratings("whatif", write_rules(), *options, db=db).stdout.splitlines()
+    table = ratings("whatif", write_rules(), *options, db=db).stdout.splitlines()
 
     assert ladder["entering"] == [f"twice-{n}" for n in range(10)]
     assert ladder["leaving"] == [f"once-{n}" for n in range(10)]
     assert ladder["swapped"] >= 100
-    assert f"enter the top 10: {', '.join(ladder['entering'])}" in shown
-    assert f"leave the top 10: {', '.join(ladder['leaving'])}" in shown
+    assert f"enter the top 10: {', '.join(ladder['entering'])}" in table
+    assert f"leave the top 10: {', '.join(ladder['leaving'])}" in table
     # the table shows the five largest gains and losses
-    heading_index = shown.index("catan-elo/top")
-    assert [line.split()[0] for line in shown[heading_index + 3 : heading_index + 14]] == [
+    heading_index = table.index("catan-elo/top")
+    assert [line.split()[0] for line in table[heading_index + 3 : heading_index + 14]] == [
         "player",
         *_list_largest(ladder),
     ]

@@ -17,7 +17,7 @@ HEADER = "game_id,occurred_at,game,1st,2nd,3rd\n"
 
 
 def build_row(number: int, *cells: str) -> str:
-    """Return a game of chess as a row of the wide form."""
+    """Return a game of chess as a row of the wide layout."""
     return ",".join([f"g-{number}", f"2024-03-{number:02d}T12:00:00Z", "chess", *cells]) + "\n"
 
 
@@ -46,23 +46,23 @@ def write_file(folder: Path, name: str, content: str) -> Path:
 
 # aliases
 
-FORMS = {
+LAYOUTS = {
     "wide": HEADER + build_row(3, "Hanna=Tom", "BEN"),
     "long": "game_id,occurred_at,game,player,place\n"
     + "".join(
         f"g-3,2024-03-03T12:00:00Z,chess,{name},{place}\n" for name, place in (("Hanna", 1), ("Tom", 1), ("BEN", 3))
     ),
-    "recognised": "Nr;Datum;Spieler;Platz\n"
+    "with German headings": "Nr;Datum;Spieler;Platz\n"
     + "".join(f"g-3;3.3.2024 12:00;{name};{place}\n" for name, place in (("Hanna", 1), ("Tom", 1), ("BEN", 3))),
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_aliases_stand_for_players(form: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """In every form of table, names with an alias are read as the players they stand for, and a note lists them."""
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_aliases_stand_for_players(layout: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """In every layout of table, names with an alias are read as the players they stand for, and a note lists them."""
     aliases = write_file(tmp_path, "who.txt", "\ufeffHanna = Johanna\n\n BEN =ben\nnobody=Tom\n")
-    extra_options = ("--set", "game=chess", "--zone", "UTC") if form == "recognised" else ()
-    result = ratings("import", "-", "--aliases", aliases, *extra_options, db=db, input=FORMS[form])
+    extra_options = ("--set", "game=chess", "--zone", "UTC") if layout == "with German headings" else ()
+    result = ratings("import", "-", "--aliases", aliases, *extra_options, db=db, input=LAYOUTS[layout])
     assert (result.exit_code, result.stdout) == (0, "1 appended; the head is 6.\n"), result
     assert "note: -: aliases: Hanna = Johanna, BEN = ben\n" in result.stderr
     assert "new player" not in result.stderr
@@ -112,10 +112,10 @@ def test_aliases_do_not_apply_to_json_lines(one_db: str, ratings: Ratings, tmp_p
         (("ben", "ben"), "'ben' takes part twice; name each player once"),
     ],
 )
-def test_two_names_of_one_player_in_a_game_are_refused(
+def test_player_twice_in_a_game_is_refused(
     cells: tuple[str, ...], message: str, one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A game in which two names stand for one player is refused, with both names."""
+    """A game in which a player takes part twice, by two names or one, is refused with a message that has the names."""
     aliases = write_file(tmp_path, "who.txt", "Hanna = Johanna\nJo = Johanna\n")
     result = ratings(
         "import", "-", "--aliases", aliases, "--format", "json", db=one_db, input=HEADER + build_row(3, *cells)
@@ -129,7 +129,7 @@ BAD_ALIASES = {
     "two equals signs": ("a = b = c", 1, "'a = b = c' is not an alias; write NAME = PLAYER"),
     "no name": ("= Johanna", 1, "the name is missing"),
     "no player": ("Hanna =", 1, "the player of 'Hanna' is not valid: ''"),
-    "a player that cannot be": ("Hanna = Jo/hanna", 1, "the player of 'Hanna' is not valid: 'Jo/hanna' holds '/'"),
+    "an invalid player": ("Hanna = Jo/hanna", 1, "the player of 'Hanna' is not valid: 'Jo/hanna' holds '/'"),
     "a chain": ("Hanna = Jo\nJo = Johanna", 1, "'Jo' is itself an alias, of 'Johanna' (line 2); write Hanna = Johanna"),
     "a circle": (
         "Hanna = Jo\nJo = Hanna",
@@ -191,7 +191,7 @@ def test_name_can_be_an_alias_of_itself(one_db: str, ratings: Ratings, tmp_path:
 
 
 @pytest.mark.slow
-def test_close_names_are_questioned(db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_each_close_name_is_asked_about(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """At a terminal, an import asks for each close name whether it is the known player or a new one."""
     code, stdout, terminal_text = import_at_terminal(
         db, write_file(tmp_path, "t.csv", TABLE_WITH_CLOSE_NAMES), "yes", "y", "new"
@@ -229,8 +229,8 @@ def test_answers_are_kept_with_the_import(one_db: str, ratings: Ratings, tmp_pat
     assert "close-name" in ratings("import", grown, db=one_db).stderr
 
 
-def test_new_player_of_that_name_replaces_an_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Once a misspelt name belongs to a player, it means that player in new rows."""
+def test_new_player_with_an_answered_name_replaces_the_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Once a name that an answer gave to a player belongs to a new player, it means the new player in new rows."""
     options = TableOptions(aliases={"Johana": "Johanna"}, answered_names=frozenset({"Johana"}))
     table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben"))
     FileIntake(open_ledger(one_db), read_items(str(table), options), ImportPolicy("mira"), batches=True).append()
@@ -246,15 +246,15 @@ def test_close_name_in_recorded_game_is_reported_once(one_db: str, ratings: Rati
     """A row that differs from its recorded game only by a close name is refused for the name alone."""
     table = HEADER + build_row(1, "Johana", "ben", "Tom") + build_row(2, "ben", "Johana")
     result = ratings("import", "-", "--format", "json", db=one_db, input=table)
-    faults = [(rejection["line"], rejection["code"]) for rejection in json.loads(result.stdout)["rejected"]]
-    assert faults == [(2, "close-name"), (3, "id-conflict")]
+    rejections = [(rejection["line"], rejection["code"]) for rejection in json.loads(result.stdout)["rejected"]]
+    assert rejections == [(2, "close-name"), (3, "id-conflict")]
     accepted_result = ratings("import", "-", "--new-names", "accept", "--format", "json", db=one_db, input=table)
     assert [rejection["code"] for rejection in json.loads(accepted_result.stdout)["rejected"]] == ["id-conflict"] * 2
 
 
 @pytest.mark.slow
 def test_answers_apply_to_later_questions(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """After a name was answered, another name close to it is questioned about the answered player."""
+    """After an answer about a name, the question about another name close to it suggests the answered player."""
     table = HEADER + build_row(3, "Johana", "ben") + build_row(4, "Johana ", "ben") + build_row(5, "johana", "Tom")
     code, _, terminal_text = import_at_terminal(one_db, write_file(tmp_path, "t.csv", table), "yes", "yes")
     assert (code, "new: 'johana' (line 4): did you mean 'Johanna', 2 games? [yes, new, stop]" in terminal_text) == (
@@ -319,7 +319,7 @@ def test_other_errors_prevent_questions(one_db: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_opponent_is_not_suggested(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A name that plays against the player it is close to is questioned only as a new player."""
+    """If a name is close only to its own opponent, the question offers only a new player."""
     table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "Johanna"))
     code, stdout, terminal_text = import_at_terminal(db, table, "new")
     assert (
@@ -334,7 +334,7 @@ def test_opponent_is_not_suggested(db: str, ratings: Ratings, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_opponent_of_an_answered_name_is_not_suggested(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """After one of two opponents was answered to be a player, that player is not suggested for the other."""
+    """Once an answer makes one of two opponents a known player, that player is not suggested for the other."""
     table = write_file(tmp_path, "t.csv", HEADER + build_row(3, "Johana", "ben") + build_row(4, "Johana", "Johannna"))
     code, _, terminal_text = import_at_terminal(one_db, table, "yes", "new")
     assert "'Johannna' (line 3) plays against 'Johanna', 2 games: is it a new player? [new, stop] new" in terminal_text

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.slow
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "émile", "ζωή", "美咲", "Łukasz"]
+# by the number of players per game
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
 
 
@@ -43,7 +44,7 @@ def format_league_game(game_id: str, at: str, ranking: Sequence[str]) -> str:
 
 
 def compute_points(place: int, size: int) -> int:
-    """Return the points of a place, by the formula of the site."""
+    """Return the points of a place, by the formula in docs/systems/league-points.md."""
     return (size - place) * (size - place + 1)
 
 

@@ -1,4 +1,4 @@
-"""How a withdrawal of any type of event is told, where people read of it: in a report of changes and on its page."""
+"""A report of changes and the page of a withdrawal describe the withdrawn event, whatever its type."""
 
 import html
 import json
@@ -16,8 +16,8 @@ from ratings_ledger.ledger.events.types import TYPES
 pytestmark = pytest.mark.slow
 
 LADDER = "elo-chess/all"
-# what is recorded, by type, and what its withdrawal says; the events of a game have no withdrawals
-TOLD = {
+# the description of a withdrawn event, by type; the events of a game have no withdrawals
+DESCRIPTIONS = {
     "ledger.zone_set": "the home zone is UTC",
     "import.recorded": "the import of -: position 3",
     "list.rows": f"{LADDER}: part 1 of 1, 2 rows",
@@ -46,24 +46,24 @@ TOLD = {
     "clock.stopped": "clock.stopped of k-1 at 10 ms",
     "event.voided": f"the withdrawal of anna: +5 points on {LADDER}",
 }
-RULES = {
+RULESET = {
     "id": "shogi",
     "version": "1",
     "rule": "pairwise-elo/1",
     "scope": {"game": ["shogi"]},
     "params": {"start": 1000, "k_total": 32, "scale": 400},
 }
-CLOCK = """started, anna offered, anna decided, anna auction_started, ben heartbeat, ben pause_asked,
+CLOCK_EVENTS = """started, anna offered, anna decided, anna auction_started, ben heartbeat, ben pause_asked,
 anna pause_answered, turn_ended, ben resume_asked, ben player_left, stopped"""
-MORE = {
+CLOCK_DATA = {
     "started": {"players": ["anna", "ben"]},
     "offered": {"choice": "sell-houses"},
     "pause_answered": {"answer": "yes"},
 }
 
 
-def record_everything(ratings: Ratings, url: str) -> None:
-    """Make a ledger in which there is an event of every type."""
+def record_every_type(ratings: Ratings, url: str) -> None:
+    """Make a ledger with an event of every type that can be withdrawn."""
     make_empty_ledger(ratings, url)
     lines = [
         build_event_line("list.scheduled", ladder=LADDER, every="month"),
@@ -79,13 +79,13 @@ def record_everything(ratings: Ratings, url: str) -> None:
             participants=[{"player": "anna", "place": 1, "club": "north"}, {"player": "ben", "place": 2}],
         ),
         build_event_line("club.renamed", club="north", new_club="North"),
-        build_event_line("ruleset.published", **RULES),
+        build_event_line("ruleset.published", **RULESET),
         build_event_line("league.created", league="spring", game="chess", players_per_game=2),
         *(build_event_line("league.joined", league="spring", player=f"p{number}") for number in range(1, 9)),
     ]
-    for at, entry in enumerate(CLOCK.split(",")):
+    for at, entry in enumerate(CLOCK_EVENTS.split(",")):
         *player, name = entry.split()
-        data = {"game_id": "k-1", "at": at, **({"player": player[0]} if player else {}), **MORE.get(name, {})}
+        data = {"game_id": "k-1", "at": at, **({"player": player[0]} if player else {}), **CLOCK_DATA.get(name, {})}
         lines.append(json.dumps({"type": f"clock.{name}", "occurred_at": NOON, "data": data}) + "\n")
     game = "game_id,occurred_at,1st,2nd\ng-1,2010-03-05 12:00,anna,ben\n"
     steps: list[tuple[str, str | None]] = [
@@ -101,38 +101,38 @@ def record_everything(ratings: Ratings, url: str) -> None:
     record_lines(url, build_event_line("league.created", league="summer", game="chess", players_per_game=2))
 
 
-def withdraw(ratings: Ratings, url: str) -> dict[str, int]:
-    """Withdraw the last event of every type, from the last to the first, and a withdrawal; where that is recorded."""
+def withdraw_every_type(ratings: Ratings, url: str) -> dict[str, int]:
+    """Withdraw the last event of every type, newest first, then one withdrawal; return their positions by type."""
     events = read_json(ratings, url, "log", "--limit", "0")["rows"]
     last = {event["type"]: event["id"] for event in events if event["type"] not in GAME_EVENTS}
     voids = [(name, f"v-{name}", last[name]) for name in reversed(last)]
     voids.append(("event.voided", "v", "v-points.adjusted"))
     lines = [
-        json.dumps({"type": "event.voided", "id": own, "occurred_at": NOON, "data": {"id": target, "reason": name}})
-        for name, own, target in voids
+        json.dumps({"type": "event.voided", "id": void_id, "occurred_at": NOON, "data": {"id": target, "reason": name}})
+        for name, void_id, target in voids
     ]
     result = record_lines(url, "\n".join(lines))
     assert not result.rejected, result.rejected
     return {name: len(events) + number for number, (name, _, _) in enumerate(voids, 1)}
 
 
-def test_withdrawal_of_every_type_is_told(
+def test_withdrawal_of_every_type_is_described(
     copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
-    """Given an event of every type that has withdrawals, its withdrawal is told in the report and on its page."""
-    db = copy_ledger_file(record_everything)
-    positions = withdraw(ratings, db)
-    assert {*positions} == TYPES.keys() - GAME_EVENTS == {*TOLD}
+    """The withdrawal of an event is described in the report and on its page, for every type that can be withdrawn."""
+    db = copy_ledger_file(record_every_type)
+    positions = withdraw_every_type(ratings, db)
+    assert {*positions} == TYPES.keys() - GAME_EVENTS == {*DESCRIPTIONS}
 
     report, site = tmp_path / "r.md", tmp_path / "site"
     first = min(positions.values())
     result = ratings("report", "changes", "--from", first - 1, "-o", report, db=db)
     assert result.exit_code == 0, result
     rows = re.findall(r"\| withdrawn: (.*) \| (\S+) \|", report.read_text().replace("\\", ""))
-    assert {why: what for what, why in rows} == TOLD
+    assert {why: what for what, why in rows} == DESCRIPTIONS
 
     result = ratings("site", site, db=db)
     assert result.exit_code == 0, result
     for name, position in positions.items():
         page = (site / "changes" / f"{position}.html").read_text()
-        assert TOLD[name] in html.unescape(page), name
+        assert DESCRIPTIONS[name] in html.unescape(page), name

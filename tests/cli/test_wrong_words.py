@@ -1,4 +1,4 @@
-"""Words in the wrong place, or nearly right: the message says what is meant."""
+"""Wrong words of a command are explained; `player merge` makes two ids one person."""
 
 import pytest
 from correction_helpers import Ratings, create_small_ledger, get_refusal_code, read_json
@@ -7,9 +7,9 @@ from ratings_ledger.cli.main import COMMANDS, HEADINGS
 
 pytestmark = pytest.mark.ledger(make=create_small_ledger, store="sqlite")
 
-WRONG = {
+WRONG_WORDS = {
     "a command of a group": (["rules", "lst"], "ratings rules has no command 'lst'; did you mean list?"),
-    "nothing like it": (["backup", "frob"], "ratings backup has no command 'frob'; its commands are "),
+    "no similar command": (["backup", "frob"], "ratings backup has no command 'frob'; its commands are "),
     "--db behind the command": (
         ["standings", "--db", "club 1.db", "elo-chess"],
         "--db must come before the command: ratings --db 'club 1.db' standings elo-chess",
@@ -35,20 +35,20 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("words", "message"), WRONG_WORDS.values(), ids=WRONG_WORDS)
 def test_wrong_words_are_explained(words: list[str], message: str, ratings: Ratings) -> None:
-    """The message has the word that was probably meant, or the command as it works."""
+    """The message names the word that was probably meant, or gives the command or commands that work."""
     result = ratings(*words)
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 def test_every_command_has_a_heading() -> None:
-    """`ratings --help` lists each command once."""
+    """Each command is under exactly one heading of `ratings --help`."""
     assert sorted(name for names in HEADINGS.values() for name in names) == sorted(COMMANDS)
 
 
 def test_merge_makes_two_ids_one_person(db: str, ratings: Ratings) -> None:
-    """Two known ids that never met become one; unknown ones, and two that met, are refused."""
+    """Two known ids that never met become one person until an undo; unknown ids, and two that met, are refused."""
     assert get_refusal_code(ratings, db, "player", "merge", "anna", "nobody-yet") == "player-unknown"
     assert get_refusal_code(ratings, db, "player", "merge", "anna", "ben") == "players-met"
     result = ratings("record", "--game", "galactic-magnate", "--game-id", "g-9", "annette", "ben", db=db)
@@ -56,4 +56,12 @@ def test_merge_makes_two_ids_one_person(db: str, ratings: Ratings) -> None:
     assert ratings("player", "merge", "annette", "anna", db=db).exit_code == 0
     (row,) = read_json(ratings, db, "log", "--limit", "1")["rows"]
     assert (row["type"], row["data"]["new_player"]) == ("player.renamed", "anna")
+    assert list_players(ratings, db) == ["anna", "ben"]
     assert ratings("undo", "--yes", db=db).exit_code == 0
+    assert list_players(ratings, db) == ["annette", "ben"]
+
+
+def list_players(ratings: Ratings, db: str) -> list[str]:
+    """Return the players of the game g-9 by place."""
+    (game,) = read_json(ratings, db, "games", "g-9")["rows"]
+    return [participant["player"] for participant in game["participants"]]
