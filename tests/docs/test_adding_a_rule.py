@@ -1,5 +1,5 @@
 """docs/adding-a-rule.md from its first file to its last command: the package is built, installed beside this program,
-used, and taken away again. Nothing of this program knows of it.
+used, and removed again. No module of this program names it.
 """
 
 import re
@@ -64,17 +64,17 @@ def test_package_passes_its_own_test(package: str, outcome: bytes, rule_page: Ru
 def test_program_does_not_know_the_rule(name: str) -> None:
     """The rules of the page are neither registered nor mentioned in any module of this program."""
     assert not is_installed(f"{name}/1")
-    naming = [
+    modules = [
         path
         for package in ("ledger", "projections", "cli", "migrations")
         for path in (ROOT / package).rglob("*.py")
         if {name, name.replace("-", "_")} & {*re.findall(r"[\w-]+", path.read_text(encoding="utf-8"))}
     ]
-    assert naming == []
+    assert modules == []
 
 
 def test_rule_with_state_is_tried_compiled(rule_page: RulePage) -> None:
-    """The trial of the rule with two numbers scores weeks of drawn games, interpreted and compiled."""
+    """The trial of the rule with two numbers scores 1,000 random games, interpreted and compiled."""
     assert "club-steady@1 can be published" in rule_page.text
     trial = rule_page.text.partition("club-steady@1 can be published")[2].splitlines()[1]
     assert "1,000 scored" in trial
@@ -107,7 +107,7 @@ def test_other_ladders_work_without_package(rule_page: RulePage, ratings: Callab
 
 
 def copy_package(rule_page: RulePage, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Return a shell that has the package, in a folder of its own."""
+    """Copy the package, the ledger and the ruleset to a folder, change to it, and return a shell with the package."""
     shutil.copytree(rule_page.folder / "installed", folder / "installed")
     for name in ("ratings.db", "petanque-points-2025.toml"):
         shutil.copy(rule_page.folder / name, folder)
@@ -147,7 +147,7 @@ def test_duplicate_rule_name_is_refused(rule_page: RulePage, tmp_path: Path, mon
 def test_name_of_a_shipped_rule_is_refused(
     rule_page: RulePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A package that registers the name of a shipped rule is refused and told; ladders of that rule go on."""
+    """A package that registers the name of a shipped rule is reported and not used; the shipped rule still works."""
     shell = copy_package(rule_page, tmp_path, monkeypatch)
     file = tmp_path / "installed" / "flat_points-1.0.dist-info" / "entry_points.txt"
     file.write_text("[ratings_ledger.rules]\ncontribution-pool/1 = flat_points:RULE\n", encoding="utf-8")

@@ -27,7 +27,7 @@ def load_rules() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def written_metrics(ratings: Callable[..., Any], ledger_url: str, tmp_path: Path) -> dict[str, set[str]]:
-    """Return the metrics of a ledger after a night, by name, each with its labels."""
+    """Return the labels of each metric that `status` writes after a nightly run."""
     assert ratings("nightly", "--backup", tmp_path / "backups", db=ledger_url).exit_code == 0
     metrics: dict[str, set[str]] = {}
     for line in ratings("status", "--format", "prometheus", db=ledger_url).stdout.splitlines():
@@ -57,7 +57,10 @@ def test_alerts_use_metrics_and_labels_that_are_written(written_metrics: dict[st
 
 
 def test_alerts_are_complete_and_on_the_page() -> None:
-    """Each alert has a severity, a summary and a remedy, and a row on the page, which has no other."""
+    """Each alert has a severity, a summary and a description; the page has a row for each, in the same order.
+
+    The descriptions name only the commands `status`, `verify` and `backup`.
+    """
     rules = load_rules()
     assert {rule["labels"]["severity"] for rule in rules} == {"critical", "warning"}
     assert all(rule["annotations"].keys() == {"summary", "description"} for rule in rules)

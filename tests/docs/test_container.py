@@ -41,7 +41,7 @@ def copy_context(to: Path) -> None:
 
 
 def test_context_is_enough_for_the_package(tmp_path: Path) -> None:
-    """The files that the engine sees make the same wheel as the checkout, and every copied file is among them."""
+    """The files that the engine sees make a wheel with the same files as the checkout's; every copied file is there."""
     (context := tmp_path / "context").mkdir()
     copy_context(context)
     names = []
@@ -50,10 +50,10 @@ def test_context_is_enough_for_the_package(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(dist)]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         (wheel,) = dist.iterdir()
-        listed = subprocess.run(
+        listing = subprocess.run(
             [sys.executable, "-m", "zipfile", "-l", wheel], check=True, capture_output=True, text=True
         )
-        names.append(sorted(line.split()[0] for line in listed.stdout.splitlines()))
+        names.append(sorted(line.split()[0] for line in listing.stdout.splitlines()))
     assert names[0] == names[1]
     for source in re.findall(r"^COPY (?!--from)(?:--chmod=\d+ )?(\S+) ", CONTAINERFILE, re.MULTILINE):
         assert (context / source).exists(), source
@@ -75,8 +75,8 @@ def load_services() -> dict[str, Any]:
     return services
 
 
-def test_services_have_the_role_that_they_need() -> None:
-    """Each service works as its own role with that role's password; one that keeps running is never the owner."""
+def test_services_have_the_roles_that_they_need() -> None:
+    """Each service has its own role and that role's password, and only `setup` has the owner's."""
     services = load_services()
     roles = {}
     for name, service in services.items():
@@ -114,7 +114,7 @@ def test_docker_accepts_the_compose_file(tmp_path: Path) -> None:
 
 @NEEDS_GNU_DATE
 def test_every_night_waits_for_the_time_and_goes_on_after_a_failure(tmp_path: Path) -> None:
-    """The command runs at the time of day in the zone, again after it failed, which is reported."""
+    """The command runs at the given time of day in the zone `TZ`, and again after a failure, which is reported."""
     (stubs := tmp_path / "bin").mkdir()
     (stubs / "sleep").write_text(f'#!/bin/sh\necho "$(date +%s) $1" >> {tmp_path}/sleeps\n')
     # the third night ends the test
@@ -138,11 +138,11 @@ def test_every_night_waits_for_the_time_and_goes_on_after_a_failure(tmp_path: Pa
     assert len((tmp_path / "nights").read_text().splitlines()) == 3
     for line in (tmp_path / "sleeps").read_text().splitlines():
         begin, seconds = map(int, line.split())
-        moment = subprocess.run(
+        end = subprocess.run(
             ["date", "-d", f"@{begin + seconds}", "+%H:%M"], env=environment, capture_output=True, text=True, check=True
         )
         assert 0 < seconds <= 25 * 3600
-        assert moment.stdout == "03:17\n"
+        assert end.stdout == "03:17\n"
 
 
 @NEEDS_GNU_DATE
@@ -157,8 +157,8 @@ def test_every_night_ends_at_once_when_it_is_stopped() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("03:17",), ("teatime?", "true"), ("25:00", "true")])
-def test_every_night_refuses_what_is_no_time(arguments: tuple[str, ...]) -> None:
-    """Without a time of day and a command there is nothing to wait for."""
+def test_every_night_without_a_time_or_command_is_refused(arguments: tuple[str, ...]) -> None:
+    """Without a valid time of day and a command, the script prints its usage and exits with 2."""
     process = subprocess.run([SCRIPTS / "every-night.sh", *arguments], capture_output=True, text=True, check=False)
     assert (process.returncode, process.stderr) == (2, "usage: every-night HH:MM COMMAND [ARGUMENT ...]\n")
 
@@ -166,7 +166,7 @@ def test_every_night_refuses_what_is_no_time(arguments: tuple[str, ...]) -> None
 @pytest.mark.slow
 @pytest.mark.skipif(PSQL is None, reason="no psql is installed")
 def test_scripts_set_up_the_roles_of_a_server(tmp_path: Path) -> None:
-    """The scripts make a ledger whose roles are as documented, with passwords; a second run changes nothing."""
+    """The scripts make a ledger whose roles are as documented, with passwords; a second setup records nothing."""
     assert PSQL is not None
     with start_own_server() as server:
         url = make_url(server.url)
@@ -179,8 +179,12 @@ def test_scripts_set_up_the_roles_of_a_server(tmp_path: Path) -> None:
             "RATINGS_DB": url.set(username="ratings_owner", database="ratings").render_as_string(),
         }
         subprocess.run([SCRIPTS / "create-roles.sh"], env=environment, check=True)
+        event_counts = []
         for _ in range(2):
             subprocess.run([SCRIPTS / "set-up-postgresql.sh", "--for", "chess"], env=environment, check=True)
+            with psycopg.connect(server.url, dbname="ratings") as connection:
+                event_counts += connection.execute("SELECT count(*) FROM events").fetchall()
+        assert event_counts[0] == event_counts[1] != (0,)
         with psycopg.connect(server.url) as connection:
             query = (
                 "SELECT rolname FROM pg_authid WHERE rolname LIKE 'ratings\\_%' AND rolpassword IS NOT NULL ORDER BY 1"
@@ -200,7 +204,8 @@ def test_scripts_set_up_the_roles_of_a_server(tmp_path: Path) -> None:
         night = run_as("ratings_rebuilder", "nightly", "--backup", str(tmp_path / "backup"))
         assert night.returncode == 0, night.stderr
         doctor = run_as("ratings_reader", "doctor")
-        assert "rights" not in "".join(line for line in doctor.stdout.splitlines() if not line.startswith("ok"))
+        states = [line.split()[0] for line in doctor.stdout.splitlines() if line.split()[1] == "rights"]
+        assert states == ["ok"], doctor.stdout
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ def test_demo_completes_and_leaves_nothing(
     monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
     result = ratings("demo")
     assert (result.exit_code, remove_newcomer_notes(result.stderr)) == (0, "")
-    output = [line.removeprefix("$ ratings ") for line in result.stdout.splitlines() if line.startswith("$ ")]
-    assert len(output) == sum(len(commands) for _, commands in demo.STEPS)
+    printed_commands = [line for line in result.stdout.splitlines() if line.startswith("$ ratings ")]
+    assert len(printed_commands) == sum(len(commands) for _, commands in demo.STEPS)
     assert result.stdout.endswith(demo.NEXT_STEPS)
     assert list(tmp_path.iterdir()) == []
 
@@ -33,35 +33,35 @@ def test_demo_output_fits_80_columns(ratings: Callable[..., Any], monkeypatch: p
     assert [line for line in ratings("demo").stdout.splitlines() if len(line) > 80] == []
 
 
-def test_what_comes_next_runs_as_it_is_written(
+def test_next_steps_run_as_they_are_written(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commands that `demo` names for one's own results run as typed, in a folder with nothing but a table."""
+    """The next steps that `demo` prints run in a folder with nothing but a table, with names in place of capitals."""
     monkeypatch.chdir(tmp_path)
     commands = [
         line.removeprefix("  ratings ") for line in demo.NEXT_STEPS.splitlines() if line.startswith("  ratings ")
     ]
-    init, imported, corrected, *remaining = map(shlex.split, commands)
+    init, import_table, correct, *remaining = map(shlex.split, commands)
     Path("games.csv").write_text("Date,White,Black,Result\n2024-01-05,Anna,Ben,1-0\n2024-01-06,Ben,Cleo,1/2-1/2\n")
     assert ratings(*init).exit_code == 0
-    result = ratings(*imported)
+    result = ratings(*import_table)
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 2.")
-    assert ratings(*(word for word in imported if word != "--dry-run")).exit_code == 0
+    assert ratings(*(word for word in import_table if word != "--dry-run")).exit_code == 0
     names = {"GAME": "2024-01-05-1", "WINNER": "Ben", "LOSER": "Anna"}
-    result = ratings(*(names.get(word, word) for word in corrected))
+    result = ratings(*(names.get(word, word) for word in correct))
     assert (result.exit_code, "what game.corrected would do" in result.stdout) == (0, True)
     for command in remaining:
         assert ratings(*command).exit_code == 0
 
 
 def test_every_example_is_used_and_documented() -> None:
-    """Every example file is listed in the README, and every data file is used by the demo or a page."""
+    """Every example file is listed in the README of the examples, and every data file is used by the demo or a page."""
     readme = (demo.EXAMPLES / "README.md").read_text(encoding="utf-8")
     examples = [path.name for path in demo.EXAMPLES.iterdir() if path.name != "README.md"]
     assert [name for name in examples if f"]({name})" not in readme] == []
-    played = " ".join(command for _, commands in demo.STEPS for command in commands)
-    played += " ".join(page.read_text(encoding="utf-8") for page in list_pages_with_commands())
-    assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
+    commands = " ".join(command for _, step_commands in demo.STEPS for command in step_commands)
+    commands += " ".join(page.read_text(encoding="utf-8") for page in list_pages_with_commands())
+    assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in commands] == []
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_kept_demo_ledger_is_never_overwritten(
 def test_kept_demo_names_the_page_to_open(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last line of a demo that is kept names the file to open; without the extra it says what is missing."""
+    """The last line of a demo that is kept names the file to open; without the extra `web` it says what is missing."""
     monkeypatch.setattr(demo, "STEPS", demo.STEPS[:1])
     result = ratings("demo", "--keep", tmp_path / "with")
     assert result.stdout.splitlines()[-1].endswith(f"open {tmp_path / 'with' / 'site' / 'index.html'}")

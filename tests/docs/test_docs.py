@@ -16,7 +16,7 @@ from ratings_ledger.ledger import rejections, verification
 from ratings_ledger.ledger.events.types import TYPES
 
 # names that must not occur in a public project, joined here so that this file does not contain them
-FOREIGN_PLACES = (
+FORBIDDEN_WORDS = (
     "/" + "work" + "/",
     "sub" + "agent",
     "py" + "pi.org",
@@ -96,9 +96,9 @@ def test_dependencies_are_explained_and_locked() -> None:
 
 
 def test_server_lock_extends_lock_for_running() -> None:
-    """The lock for servers adds the driver, compiled replay and the cluster to the lock for running, as in development.
+    """The lock for servers is the lock for running plus the driver, compiled replay and the cluster.
 
-    Every line that pip reads is compared, including the hashes.
+    Its versions and hashes are those of the lock for development. Every line that pip reads is compared.
     """
 
     def read_pins(name: str) -> dict[str, str]:
@@ -176,13 +176,13 @@ def test_decision_pages_are_short() -> None:
     assert {name: length for name, length in lengths.items() if length > 600} == {}
 
 
-def test_files_mention_no_foreign_places() -> None:
-    """No text file of the project mentions a place that does not belong to it."""
+def test_files_contain_no_forbidden_words() -> None:
+    """No text file of the project contains a name that must not occur in a public project."""
     mentions = [
         f"{path.relative_to(ROOT)}: {word}"
         for path in list_text_files()
         for text in [path.read_text(encoding="utf-8", errors="replace").lower()]
-        for word in FOREIGN_PLACES
+        for word in FORBIDDEN_WORDS
         if word in text
     ]
     assert mentions == []

@@ -1,7 +1,8 @@
-"""The check of the built documentation site, and what its pages are made of; `make docs-site` builds the site."""
+"""The check of the built documentation site, and the public names in its reference."""
 
 import inspect
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from check_site import find_problems
@@ -11,7 +12,7 @@ import ratings_ledger
 
 
 def test_whole_site_has_no_problems(tmp_path: Path) -> None:
-    """Links to pages, headings, files and other hosts are fine, and so is what lies beside the pages."""
+    """A site may link to its pages, headings and files and to other hosts, and may embed data in its stylesheet."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "style.css").write_text("body {background: url(data:image/png;base64,AA)}", encoding="utf-8")
     (tmp_path / "index.html").write_text(
@@ -39,18 +40,18 @@ def test_whole_site_has_no_problems(tmp_path: Path) -> None:
     ],
 )
 def test_broken_and_foreign_links_are_found(tmp_path: Path, page: str, problem: str) -> None:
-    """A link that has no target is found, in plain HTML too, and anything that a browser gets from another host."""
+    """A link without a target is found, and so is anything that a browser loads from another host."""
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
     assert find_problems(tmp_path) == [problem]
 
 
-def test_site_without_pages_is_no_site(tmp_path: Path) -> None:
-    """A folder without pages is a problem, not a site without any."""
+def test_site_without_pages_is_a_problem(tmp_path: Path) -> None:
+    """A folder without pages is a problem, not a site without problems."""
     assert find_problems(tmp_path) == [f"{tmp_path}: there are no pages; run: make docs-site"]
 
 
 def test_reference_has_every_public_name() -> None:
-    """Every public class and function is in the reference, under its own name or that of the same object."""
+    """Every public class and function is in the reference once, under its own name, with the aliases of the object."""
     shown = [name for names in names_by_kind().values() for name in names]
     aliases = [alias for name in shown for alias in other_names(name)]
     values = {name: getattr(ratings_ledger, name) for name in ratings_ledger.__all__}
@@ -61,7 +62,15 @@ def test_reference_has_every_public_name() -> None:
 
 
 def test_every_member_of_the_ledger_has_a_sentence() -> None:
-    """What is open, asked and proposed has a docstring for each member; the first sentence of one stands alone."""
+    """Each public member of the ledger, its views and proposals has a docstring, and first sentences stand alone."""
+    for name in names_by_kind()["The ledger"]:
+        members = vars(getattr(ratings_ledger, name)).items()
+        public = {
+            member
+            for member, value in members
+            if not member.startswith("_") and isinstance(value, property | FunctionType)
+        }
+        assert {*public_members(name)} == public, name
     assert {"at", "propose", "close"} <= {*public_members("Ledger")}
     assert first_sentence("Return it. Raises `Unknown`.") == "Return it."
     assert (

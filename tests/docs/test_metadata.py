@@ -22,17 +22,17 @@ def metadata() -> dict[str, Any]:
 
 
 def test_metadata_says_where_it_runs_and_who_made_it(metadata: dict[str, Any]) -> None:
-    """Authors, license, addresses and the supported versions of Python are named, and that types hold."""
+    """Authors, license, addresses, supported versions of Python and the classifier for types are named."""
     assert metadata["authors"]
     assert (metadata["license"], metadata["requires-python"]) == ("Apache-2.0", ">=3.11")
     assert {"Homepage", "Source", "Documentation", "Changelog", "Issues"} <= metadata["urls"].keys()
     assert "Typing :: Typed" in metadata["classifiers"]
-    named = [text.rpartition(" ")[2] for text in metadata["classifiers"] if re.search(r":: 3\.\d+$", text)]
-    assert named == ["3.11", "3.12", "3.13", "3.14"]
+    versions = [text.rpartition(" ")[2] for text in metadata["classifiers"] if re.search(r":: 3\.\d+$", text)]
+    assert versions == ["3.11", "3.12", "3.13", "3.14"]
 
 
 def test_readme_needs_no_repository(metadata: dict[str, Any]) -> None:
-    """The README of the package has the links of the repository's, each absolute and to the files of this version."""
+    """The package's README has the same links as the repository's, with absolute links to files of this version."""
     source, version = metadata["urls"]["Source"], metadata["version"]
     links = LINK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     absolute_links = LINK.findall(metadata["readme"]["text"])

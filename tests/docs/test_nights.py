@@ -1,4 +1,4 @@
-"""What docs/nightly.md says of cron and logs, tried with the programs themselves."""
+"""What docs/nightly.md says about cron and logs, tried with the programs themselves."""
 
 import re
 import shutil
@@ -40,10 +40,10 @@ def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
 def test_logrotate_accepts_the_rule(tmp_path: Path) -> None:
     """`logrotate --debug` finds nothing wrong with the rule on the page."""
     (rule,) = re.findall(r"```\n(/var/log/ratings/nightly.log \{.*?)```", read_section("cron"), re.DOTALL)
-    written = tmp_path / "ratings"
-    written.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")
+    rule_file = tmp_path / "ratings"
+    rule_file.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")
     process = subprocess.run(
-        [shutil.which("logrotate") or "", "--debug", "--state", str(tmp_path / "state"), str(written)],
+        [shutil.which("logrotate") or "", "--debug", "--state", str(tmp_path / "state"), str(rule_file)],
         capture_output=True,
         text=True,
         check=False,

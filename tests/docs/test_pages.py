@@ -1,4 +1,4 @@
-"""The page about pages: its examples for programs are run by a shell, against a server that runs."""
+"""The page about pages: its examples for programs work in a shell, and its nginx configuration in nginx."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ GAMES = (
 )
 
 
-def with_mira(ratings: Callable[..., Any], url: str) -> None:
+def make_mira_ledger(ratings: Callable[..., Any], url: str) -> None:
     """Make a ledger with the player whom the page asks about."""
     assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
     for game_id, at, *players in GAMES:
@@ -44,7 +44,7 @@ def shell(copy_ledger: Callable[..., str], tmp_path: Path) -> Iterator[Callable[
     """Yield a function that returns the output of commands while a server shows a ledger, in each kind of store."""
     if shutil.which("curl") is None:
         pytest.skip("there is no curl")
-    url = copy_ledger(with_mira)
+    url = copy_ledger(make_mira_ledger)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RATINGS_DB": str(tmp_path / "copy.db")}
     (tmp_path / "ratings").write_text(f'#!/bin/sh\nexec {" ".join(map(quote, PROGRAM))} "$@"\n')
     (tmp_path / "ratings").chmod(0o755)
@@ -68,46 +68,48 @@ def shell(copy_ledger: Callable[..., str], tmp_path: Path) -> Iterator[Callable[
 
 
 def test_examples_for_programs_work(shell: Callable[[str], str]) -> None:
-    """JSON and CSV are what the page says; the games can be imported; what has not changed is not sent again."""
-    asking, again, elsewhere = EXAMPLES
-    standings, course = asking.strip().splitlines()
+    """JSON and CSV have the expected rows; an unchanged answer is not sent again; the games can be imported."""
+    reading, reading_again, importing = EXAMPLES
+    standings, course = reading.strip().splitlines()
     assert [row["player"] for row in json.loads(shell(standings))["rows"]] == ["mira", "ben"]
     assert [row["game_id"] for row in csv.DictReader(io.StringIO(shell(course)))] == ["wl-1", "wl-2"]
-    assert shell(again).splitlines()[-1] == "304"
-    assert "3 appended" in shell(elsewhere)
+    assert shell(reading_again).splitlines()[-1] == "304"
+    assert "3 appended" in shell(importing)
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 def test_pages_behind_the_proxy(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
-    """Behind nginx as on the page, pages come for the site's name alone, once, and long files whole."""
+    """Behind nginx as on the page, pages are served whole, only for the site's name, and only once if unchanged."""
     (block,) = re.findall(r"```nginx\n(.*?)```", PAGE, re.DOTALL)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        front = free.getsockname()[1]
-    url = copy_ledger_file(with_mira)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        nginx_port = listener.getsockname()[1]
+    url = copy_ledger_file(make_mira_ledger)
     with run_server(url, tmp_path, "--host-name", "ratings.club.example") as (port, _):
-        block = block.replace("listen 443 ssl", f"listen 127.0.0.1:{front}").replace(":8000", f":{port}")
-        folders = "".join(f"{name}_temp_path {tmp_path}/{name};\n" for name in TEMPORARY)
+        block = block.replace("listen 443 ssl", f"listen 127.0.0.1:{nginx_port}").replace(":8000", f":{port}")
+        folders = "".join(f"{name}_temp_path {tmp_path}/{name};\n" for name in TEMPORARY_FOLDERS)
         (tmp_path / "nginx.conf").write_text(
             f"daemon off; master_process off; pid {tmp_path}/pid; error_log stderr; events {{}}\n"
             f"http {{ access_log off; {folders} {block} }}\n"
         )
         proxy = subprocess.Popen([shutil.which("nginx") or "", "-c", str(tmp_path / "nginx.conf"), "-p", str(tmp_path)])
         try:
-            site = f"curl -s --retry 20 --retry-connrefused -H 'Host: ratings.club.example' http://127.0.0.1:{front}"
+            site = (
+                f"curl -s --retry 20 --retry-connrefused -H 'Host: ratings.club.example' http://127.0.0.1:{nginx_port}"
+            )
             page = run_shell(f"{site}/ladders/elo-catan/all.json")
             assert [row["player"] for row in json.loads(page)["rows"]] == ["mira", "ben"]
             assert len(run_shell(f"{site}/games.jsonl").splitlines()) == len(GAMES)
             etag = re.findall(r"etag: (\S+)", run_shell(f"{site}/ -o /dev/null -D -"), re.IGNORECASE)[0]
             assert run_shell(f"{site}/ -o /dev/null -w '%{{http_code}}' -H 'If-None-Match: {etag}'") == "304"
-            elsewhere = site.replace("ratings.club.example", "elsewhere.example")
-            assert run_shell(f"{elsewhere}/ -o /dev/null -w '%{{http_code}}'") == "421"
+            other_host = site.replace("ratings.club.example", "elsewhere.example")
+            assert run_shell(f"{other_host}/ -o /dev/null -w '%{{http_code}}'") == "421"
         finally:
             proxy.terminate()
             proxy.wait(20)
 
 
-TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+TEMPORARY_FOLDERS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def run_shell(command: str) -> str:

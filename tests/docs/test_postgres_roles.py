@@ -106,7 +106,7 @@ def test_runs_are_recorded_per_role(
 
 
 @pytest.mark.parametrize("role", ["writer", "rebuilder", "reader"])
-def test_only_the_owner_can_change_events(season_roles: Roles, role: str) -> None:
+def test_working_roles_cannot_change_events(season_roles: Roles, role: str) -> None:
     """The writer, rebuilder and reader roles may not change events, guards or the schema."""
     executed = []
     with psycopg.connect(getattr(season_roles, role), autocommit=True) as connection:
@@ -120,7 +120,7 @@ def test_only_the_owner_can_change_events(season_roles: Roles, role: str) -> Non
 
 
 def test_only_the_writer_appends(season_roles: Roles, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the writer role can append events, and only the rebuilder can rebuild."""
+    """Only the writer role can append events; it cannot rebuild, and neither can the reader."""
     game = ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]
     assert [
         run_command(*game, db=url) for url in (season_roles.rebuilder, season_roles.reader, season_roles.writer)

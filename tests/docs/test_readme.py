@@ -10,8 +10,8 @@ from make_docs import NOTEBOOKS, ROOT, RULE_FIX, list_pages_with_commands
 from notebooks import refresh_notebook
 
 # these have tests of their own: one installs a package, the other needs a real club's games
-ELSEWHERE = {ROOT / "docs" / "adding-a-rule.md", RULE_FIX}
-PAGES = [page for page in list_pages_with_commands() if page not in ELSEWHERE]
+TESTED_ELSEWHERE = {ROOT / "docs" / "adding-a-rule.md", RULE_FIX}
+PAGES = [page for page in list_pages_with_commands() if page not in TESTED_ELSEWHERE]
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ def test_there_are_notebooks() -> None:
 
 
 def test_cells_are_run_as_jupyter_runs_them(tmp_path: Path) -> None:
-    """A cell gives what it prints and its last expression, with its HTML if it has any; a failing one fails the run."""
+    """A cell's outputs are its printed text and its last expression, with HTML if any; a failing cell fails the run."""
     table = "class Table:\n    def _repr_html_(self): return '<table></table>'\n    def __repr__(self): return 'table'"
     cells = [table, "print('a')\nTable()", "x = 1", "x / 0"]
     code = [{"cell_type": "code", "source": [source], "outputs": [], "metadata": {}} for source in cells]
@@ -51,12 +51,12 @@ def test_cells_are_run_as_jupyter_runs_them(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_readme_shows_what_a_program_gets() -> None:
-    """The Python of the README gives what stands below it."""
+    """The Python examples of the README give the output that it shows."""
     assert run_examples((ROOT / "README.md").read_text(encoding="utf-8")) == ""
 
 
 def test_readme_is_short() -> None:
-    """The README has 200 lines at most, and its first screen who it is for, what it answers and how it is set up."""
+    """The README has 200 lines at most; its first screen says whom it is for, what it answers and how to set it up."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 200
     first = "\n".join(text.splitlines()[:30])
@@ -68,7 +68,7 @@ def test_readme_is_short() -> None:
 
 def test_readme_is_among_the_pages() -> None:
     """The README and the pages tested elsewhere are among the pages with commands."""
-    assert {ROOT / "README.md", *ELSEWHERE} < {*list_pages_with_commands()}
+    assert {ROOT / "README.md", *TESTED_ELSEWHERE} < {*list_pages_with_commands()}
 
 
 def test_page_can_hold_files(tmp_path: Path) -> None:

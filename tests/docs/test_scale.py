@@ -32,7 +32,7 @@ def find_free_port() -> str:
         return str(server.getsockname()[1])
 
 
-def with_games(ratings: Callable[..., Any], url: str) -> None:
+def create_games_ledger(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("init", "--for", "catan", "--by", "mira", db=url).exit_code == 0
     for number, winner in enumerate(("mira", "ben", "mira")):
         loser = "ben" if winner == "mira" else "mira"
@@ -71,8 +71,8 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 def test_cluster_with_certificates_rebuilds(
     copy_ledger_file: Callable[..., str], start_commands: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    """With the page's certificates and configuration, its scheduler, workers and rebuild reach each other; without them
-    nobody does."""
+    """With the page's certificates and configuration, its scheduler, worker and rebuild work together; without a
+    configuration, the rebuild is refused."""
     pytest.importorskip("distributed", reason="the extra cluster is not installed")
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl")
@@ -95,12 +95,12 @@ def test_cluster_with_certificates_rebuilds(
             commands = commands.replace(what, instead)
         return commands
 
-    path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copy_ledger_file(with_games)}
+    path = {"PATH": f"{SCRIPTS}:{os.environ['PATH']}", "RATINGS_DB": copy_ledger_file(create_games_ledger)}
     start_commands(adapt_commands(scheduler).replace("--port", "--host 127.0.0.1 --port"), **path)
     start_commands(adapt_commands(worker), **path)
     rebuilding = start_commands(adapt_commands(rebuild), **path)
     output = rebuilding.communicate(timeout=60)[0].decode()
     assert (rebuilding.returncode, "from 3 games at position" in output) == (0, True), output
-    without = start_commands(adapt_commands(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
-    output = without.communicate(timeout=60)[0].decode()
-    assert (without.returncode, "names no certificates: see docs/scale.md" in output) == (2, True), output
+    unconfigured = start_commands(adapt_commands(rebuild).replace("export", ": "), HOME=str(tmp_path), **path)
+    output = unconfigured.communicate(timeout=60)[0].decode()
+    assert (unconfigured.returncode, "names no certificates: see docs/scale.md" in output) == (2, True), output

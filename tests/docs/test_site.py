@@ -1,4 +1,4 @@
-"""The page for a site: its program is run as it stands there, against a ledger, with the process lost on the way."""
+"""The page for a site: its program runs against a ledger exactly as shown, also when its importer is killed."""
 
 import json
 import re

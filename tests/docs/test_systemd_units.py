@@ -14,7 +14,7 @@ NEEDS_SYSTEMD = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reas
 
 
 def verify_units(folder: Path, names: list[str]) -> subprocess.CompletedProcess[str]:
-    """Return what systemd says of the units in a folder."""
+    """Return what systemd says about the units in a folder."""
     return subprocess.run(
         ["systemd-analyze", "verify", *names],
         cwd=folder,
@@ -26,9 +26,9 @@ def verify_units(folder: Path, names: list[str]) -> subprocess.CompletedProcess[
 
 
 def place_units(folder: Path) -> list[str]:
-    """Copy the units into a folder, with programs and an account that are here, and return their names.
+    """Copy the units into a folder, with programs and an account that exist here, and return their names.
 
-    A template gets an instance.
+    A template has the name of an instance.
     """
     names = []
     for path in UNITS:
@@ -41,14 +41,14 @@ def place_units(folder: Path) -> list[str]:
 
 @NEEDS_SYSTEMD
 def test_systemd_accepts_the_units(tmp_path: Path) -> None:
-    """Given programs and an account that are here, systemd has no complaint about any unit."""
+    """With programs and an account that exist here, systemd has no complaint about any unit."""
     process = verify_units(tmp_path, place_units(tmp_path))
     complaints = [line for line in process.stderr.splitlines() if "ratings-" in line]
     assert (process.returncode, complaints) == (0, []), process.stderr
 
 
 @NEEDS_SYSTEMD
-def test_systemd_sees_a_slip(tmp_path: Path) -> None:
+def test_systemd_reports_a_misspelt_setting(tmp_path: Path) -> None:
     """A misspelt setting is reported, so silence about the units means something."""
     place_units(tmp_path)
     unit = tmp_path / "ratings-nightly.service"
@@ -65,7 +65,7 @@ def test_page_explains_every_unit() -> None:
     assert [name for name in timers if f"`{name.removesuffix('.timer')}.service`, `.timer`" not in page] == []
 
 
-def test_a_nightly_unit_runs_what_cron_runs() -> None:
+def test_nightly_unit_runs_what_cron_runs() -> None:
     """The unit's command is that of the cron line on the page about nights."""
     page = (FOLDER / "nightly.md").read_text(encoding="utf-8")
     unit = (ROOT / "deploy" / "systemd" / "ratings-nightly.service").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from wheels import build_wheel, create_environment, run_in_environment
 
 pytestmark = pytest.mark.slow  # all tests share the installation
 
-OF_THE_SITE = ("cli", "ledger", "projections")
+SITE_PACKAGES = ("cli", "ledger", "projections")
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +20,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment with the program, a rule package of old, and modules of the site's own."""
+    """Return an environment with the program, an old rule package, and packages of the site with our folders' names."""
     folder = tmp_path_factory.mktemp("site")
     site_packages = create_environment(folder, wheel, WHEEL)
-    for name in OF_THE_SITE:
+    for name in SITE_PACKAGES:
         (site_packages / name).mkdir()
         (site_packages / name / "__init__.py").write_text(f"WHOSE = 'the site has its own {name}'\n")
     return folder
@@ -51,12 +51,12 @@ def test_demo_runs_beside_packages_of_the_same_names(site: Path, tmp_path: Path)
     """The demo runs to its end where the site has modules called `ledger`, `projections` and `cli`."""
     assert "Next, in a folder of your own" in run_in_environment(site, tmp_path, "ratings", "demo")
     script = "import ratings_ledger, ledger, cli; print(ratings_ledger.__file__, ledger.WHOSE, cli.WHOSE)"
-    where, _, whose = run_in_environment(site, tmp_path, "python", "-c", script).partition(" ")
-    assert Path(where).is_relative_to(site)
-    assert whose == "the site has its own ledger the site has its own cli\n"
+    location, _, owners = run_in_environment(site, tmp_path, "python", "-c", script).partition(" ")
+    assert Path(location).is_relative_to(site)
+    assert owners == "the site has its own ledger the site has its own cli\n"
 
 
-def test_package_of_old_finds_the_contract(site: Path, tmp_path: Path) -> None:
+def test_old_rule_package_finds_the_contract(site: Path, tmp_path: Path) -> None:
     """A rule package that imports `projections.contract` is loaded, and the site's own `projections` stays visible."""
     (tmp_path / "petanque.toml").write_text(RULESET)
     run_in_environment(site, tmp_path, "ratings", "init", "--no-rules")
@@ -69,5 +69,5 @@ def test_package_of_old_finds_the_contract(site: Path, tmp_path: Path) -> None:
         "from ratings_ledger.projections.rulesets.registry import find_rule\n"
         "print(find_rule('flat-points/1').name, projections.WHOSE, 'projections.contract' in sys.modules)\n"
     )
-    printed = run_in_environment(site, tmp_path, "python", "-c", script)
-    assert printed == "flat-points the site has its own projections False\n"
+    output = run_in_environment(site, tmp_path, "python", "-c", script)
+    assert output == "flat-points the site has its own projections False\n"

@@ -83,8 +83,8 @@ def test_explanations_match_golden_files(fill_year: Callable[[str], ReadJson], t
 
 def format_month(ladder: str, played: list[Any], rows: list[Any]) -> Any:
     """Format a month from the games and rows of the program."""
-    read = [(row["rank"], row["player"], Fraction(row["points"]), row["games"], row.get("gold")) for row in rows]
-    return YEAR["month_text"](ladder, played, read)
+    month_rows = [(row["rank"], row["player"], Fraction(row["points"]), row["games"], row.get("gold")) for row in rows]
+    return YEAR["month_text"](ladder, played, month_rows)
 
 
 def format_explained_month(read_json: ReadJson, ladder: str) -> Any:
