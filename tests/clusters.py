@@ -1,4 +1,4 @@
-"""Clusters from within: one in the process of the tests, smaller pieces of a log, and faults of a coordinator.
+"""Provide a cluster in the process of the tests, smaller pieces of a log, and faults of a coordinator.
 
 A task that is submitted to the cluster in this process runs at once, as a worker would run it.
 """
@@ -77,10 +77,10 @@ class InProcessEngine:
 
 
 @contextmanager
-def open_local_cluster(place: Path, engine: Any = None) -> Iterator[Cluster]:
+def open_local_cluster(folder: Path, engine: Any = None) -> Iterator[Cluster]:
     """Provide a cluster whose objects are in a folder."""
     open_object.cache_clear()
-    objects = open_object_store(str(place))
+    objects = open_object_store(str(folder))
     yield Cluster(
         engine or InProcessEngine(),
         objects,
@@ -90,9 +90,9 @@ def open_local_cluster(place: Path, engine: Any = None) -> Iterator[Cluster]:
 
 
 @contextmanager
-def use_local_cluster(place: Path) -> Iterator[None]:
+def use_local_cluster(folder: Path) -> Iterator[None]:
     """Let commands with `--on` use a cluster in this process, whose objects are in a folder."""
-    with open_local_cluster(place) as cluster, pytest.MonkeyPatch.context() as patch:
+    with open_local_cluster(folder) as cluster, pytest.MonkeyPatch.context() as patch:
         for module in (cluster_work, resources):
             patch.setattr(module, "open_cluster", lambda *_: nullcontext(cluster))
         yield
@@ -101,7 +101,7 @@ def use_local_cluster(place: Path) -> Iterator[None]:
 def shrink_pieces(
     monkeypatch: pytest.MonkeyPatch, events: int, games: int = 20, pack: int = 30, window: int | None = None
 ) -> None:
-    """Give even the shortest history several segments, parts and packs; and windows of `window` games."""
+    """Give even the shortest history several segments, parts and packs, and set the window if it is given."""
     if window is not None:
         set_thresholds(monkeypatch, streamed_games=0, window_games=window)
     set_thresholds(
@@ -159,9 +159,9 @@ def read_numbers_object(segment: Path) -> tuple[dict[str, Any], list[str]]:
     return numbers.about, [*read_player_names(numbers)]
 
 
-def start_endless_computation(url: str, place: Path) -> "subprocess.Popen[str]":
+def start_endless_computation(url: str, objects: Path) -> "subprocess.Popen[str]":
     """Start a process that uses a ledger's segments until it is killed; it prints `begun` when it has opened them."""
-    command = [sys.executable, "-c", RUN_UNTIL_KILLED, url, str(place)]
+    command = [sys.executable, "-c", RUN_UNTIL_KILLED, url, str(objects)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -185,7 +185,7 @@ def sweep_after_rebuild(patch: pytest.MonkeyPatch) -> None:
 
 
 def kill_at_call(call: str, after: bool, nth: int = 1) -> Callable[[pytest.MonkeyPatch], None]:
-    """Return a patch with which a coordinator kills itself at the nth of these `CALLS`, before or after it."""
+    """Return a patch that makes a coordinator kill itself before or after the nth call of this member of `CALLS`."""
     module, name = CALLS[call]
 
     def patch_function(patch: pytest.MonkeyPatch) -> None:

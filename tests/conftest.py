@@ -71,7 +71,7 @@ def _asks_for_browser(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow tests first, so that no worker starts one when the others are nearly done."""
+    """Skip and deselect tests as the options say; run slow ones first, so that no worker starts one near the end."""
     _mark_slow_cases(items)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
@@ -107,15 +107,15 @@ def _is_quick(item: pytest.Item) -> bool:
 
 
 def _mark_slow_cases(items: list[pytest.Item]) -> None:
-    """Mark all cases but one of a test with `slow_cases` as slow; the one is preferably a short case in SQLite."""
+    """Mark all cases but one of a test with `slow_cases` as slow, preferably all but a short case in SQLite."""
     tests: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("slow_cases"):
             tests.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
     for cases in tests.values():
-        first = min(cases, key=lambda item: (item.get_closest_marker("at_length") is not None, _is_in_postgres(item)))
+        best = min(cases, key=lambda item: (item.get_closest_marker("at_length") is not None, _is_in_postgres(item)))
         for item in cases:
-            if item is not first:
+            if item is not best:
                 item.add_marker("slow")
 
 

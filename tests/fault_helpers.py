@@ -1,4 +1,4 @@
-"""Helpers of the fault tests: drafts of games, forked processes, and connections that bypass the program."""
+"""Helpers for the fault tests: drafts of games, forked processes, and connections that bypass the program."""
 
 import fcntl
 import os
@@ -56,7 +56,7 @@ def build_correction(number: int | str, *players: str, reason: str = "wrong way 
 
 
 def append_games(url: str, drafts: Sequence[Draft]) -> AppendResult:
-    """Append drafts to the ledger as one batch."""
+    """Append drafts to the ledger in one transaction, without the checks of an import."""
     return append(open_ledger(url), drafts, by="test", clock=clock.now)
 
 
@@ -177,9 +177,9 @@ def check_generation(rows: list[tuple[Any, ...]]) -> int | None:
 
 
 def take_rebuild_lock(url: str) -> int:
-    """Release the lock of rebuilds behind its holder's back, as a failover, a pooler or another client would.
+    """Take the lock of rebuilds away from its holder, as a failover, a pooler or another client would.
 
-    In SQLite, the locks of this process are released. Returns how many were held.
+    In SQLite, this releases the locks of this process. Return the number of locks that were held.
     """
     if url.startswith("sqlite"):
         held = list(sqlite._locked_files)

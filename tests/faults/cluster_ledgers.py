@@ -90,7 +90,7 @@ class Coordinator:
     """A rebuild in a process of its own, because the tests' own process must not have Dask's threads."""
 
     def __init__(
-        self, ratings: Callable[..., Any], url: str, games: int, objects: Path, on: str, *also: str,
+        self, ratings: Callable[..., Any], url: str, games: int, objects: Path, on: str, *options: str,
         patch: Callable[[pytest.MonkeyPatch], None] = lambda patch: None, name: str = "coordinator",
     ) -> None:  # fmt: skip
         """Start the rebuild; `patch` may change the program in that process."""
@@ -104,7 +104,7 @@ class Coordinator:
                 call_at_submission(patched, self._count_submission)
                 patch(patched)
                 logging.getLogger().handlers.clear()  # the handlers of the tests keep warnings from standard error
-                result = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)
+                result = ratings("rebuild", "--on", on, "--segments", objects, *options, db=url)
                 (self._folder / "ended").write_text(json.dumps(result))
 
         self.process = fork_child(run)
@@ -129,15 +129,15 @@ class Rebuilding:
         self.ratings, self.expected = ratings, expected
         self.url, self.objects = expected.copy(folder), folder / "objects"
 
-    def start(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Coordinator:
-        return Coordinator(self.ratings, self.url, self.expected.games, self.objects, on, *also, **patch)
+    def start(self, on: str, *options: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> Coordinator:
+        return Coordinator(self.ratings, self.url, self.expected.games, self.objects, on, *options, **patch)
 
-    def run(self, on: str, *also: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> RebuildResult:
-        return self.start(on, *also, **patch).wait()
+    def run(self, on: str, *options: str, **patch: Callable[[pytest.MonkeyPatch], None]) -> RebuildResult:
+        return self.start(on, *options, **patch).wait()
 
-    def is_right(self, ended: RebuildResult) -> bool:
-        """Return True if the rebuild succeeded with the rows of one machine and the objects of undisturbed workers."""
-        assert (ended.exit_code, ended.stderr) == (0, "")
+    def is_right(self, result: RebuildResult) -> bool:
+        """Assert success, the rows of one machine and the objects of undisturbed workers; return True."""
+        assert (result.exit_code, result.stderr) == (0, "")
         assert read_stored_rows(self.url) == self.expected.rows
         assert digest_objects(self.objects) == self.expected.objects
         return True
@@ -154,7 +154,7 @@ def use_small_pieces(games: int) -> Iterator[pytest.MonkeyPatch]:
 
 
 def digest_objects(objects: Path) -> dict[str, str]:
-    """Return the SHA-256 of a ledger's objects, without those that differ between runs or that are passed on."""
+    """Return the SHA-256 of a ledger's objects, except nonces, and records and plans, which are input of tasks."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in find_objects_folder(objects).iterdir() if not path.name.startswith(("nonce-", "records-", "plans-"))

@@ -14,7 +14,7 @@ from fault_helpers import wait_until
 
 PRELOAD = Path(__file__).with_name("dask_preload.py")
 PART_GAMES, WINDOW_GAMES = 64, 150
-QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "info", "PYTHONWARNINGS": "ignore"}
+ENVIRONMENT = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "info", "PYTHONWARNINGS": "ignore"}
 
 
 class LocalCluster:
@@ -25,7 +25,7 @@ class LocalCluster:
         self.folder, self.workers = folder, list[subprocess.Popen[bytes]]()
         self._env = (
             os.environ
-            | QUIET
+            | ENVIRONMENT
             | {
                 "RATINGS_TEST_FAULTS": str(folder),
                 "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
@@ -72,11 +72,11 @@ class LocalCluster:
 
     def heal(self) -> None:
         """Replace lost or stopped workers until two undisturbed ones run."""
-        touched = [*self.list_struck("stop"), *self.list_struck("hold")]
+        stopped = [*self.list_struck("stop"), *self.list_struck("hold")]
         self.arm()
         self.configure()
         for worker in [*self.workers]:
-            if worker.pid in touched:
+            if worker.pid in stopped:
                 worker.kill()
                 worker.wait()
             if worker.poll() is not None:
@@ -91,8 +91,9 @@ class LocalCluster:
         )
 
     def arm(self, *faults: dict[str, Any]) -> None:
-        """Set the faults to come."""
-        for name in ("turn-*", "kill-*", "stop-*", "hold-*", "exhaust-*", "journal", "go"):
+        """Set the faults to come, and forget those that have happened."""
+        actions = ("kill", "stop", "hold", "exhaust", "fail", "break", "differ")
+        for name in ("turn-*", *(f"{action}-*" for action in actions), "journal", "go"):
             for path in self.folder.glob(name):
                 path.unlink()
         path = self.folder / "faults.json"
@@ -104,7 +105,7 @@ class LocalCluster:
         return [int(path.name.rpartition("-")[2]) for path in sorted(self.folder.glob(f"{action}-*"))]
 
     def list_reached(self, stage: str) -> list[str]:
-        """Return the objects whose tasks have reached a stage."""
+        """Return the objects whose tasks have reached a stage, one for each time."""
         journal = self.folder / "journal"
         lines = journal.read_text().splitlines() if journal.exists() else []
         return [line.split()[2] for line in lines if line.split()[0] == stage]
@@ -112,9 +113,9 @@ class LocalCluster:
     def close(self) -> None:
         """End all processes of the cluster and their children."""
         for process in [*self.workers, self.scheduler]:
-            for end in (signal.SIGCONT, signal.SIGKILL):
+            for number in (signal.SIGCONT, signal.SIGKILL):
                 with suppress(ProcessLookupError):
-                    os.killpg(process.pid, end)
+                    os.killpg(process.pid, number)
             process.wait()
 
 

@@ -3,10 +3,10 @@ fail.
 
 `faults.json` in the folder RATINGS_TEST_FAULTS lists the faults:
 
-{"at": STAGE, "says": TEXT, "first": N, "times": N, "do": ACTION}
+{"at": STAGE, "says": TEXT, "first": N, "times": COUNT, "do": ACTION}
 
-A fault strikes the Nth time that any worker reaches the stage with a plan that contains the text, and so often after it
-as `times` says. `journal` in the same folder lists which worker reached which stage.
+A fault strikes COUNT times, from the Nth time on that any worker reaches the stage with a plan that contains the text.
+`journal` in the same folder lists which worker reached which stage with the plan of which object.
 """
 
 import json
@@ -38,7 +38,7 @@ def reach(stage: str) -> str | None:
 
 
 def _count_turn(name: str) -> int:
-    """Return how many times the workers together have asked for this fault."""
+    """Count one more turn of a fault, and return how many turns the workers together have had."""
     for turn in range(1, 1_000_000):
         try:
             os.close(os.open(FOLDER / f"{name}-{turn}", os.O_CREAT | os.O_EXCL))
@@ -74,16 +74,16 @@ def _do(action: str) -> str | None:
     return None
 
 
-def _perform_in_stages(url: str, requirements: tasks.WorkerRequirements, place: tasks.PlanRange) -> None:
+def _perform_in_stages(url: str, requirements: tasks.WorkerRequirements, plan_range: tasks.PlanRange) -> None:
     global _plan
     _plan = ""
     with suppress(FileNotFoundError, tasks.DamagedObject):
-        _plan = tasks.read_plan(object_store.open_object_store(url), tasks.PlanRange(*place))
+        _plan = tasks.read_plan(object_store.open_object_store(url), tasks.PlanRange(*plan_range))
     reach("begun")
     try:
-        _perform(url, requirements, place)
+        _perform(url, requirements, plan_range)
         reach("written")
-    finally:  # one that comes too late may miss what it was to read
+    finally:  # a task that comes too late may not find the objects that it should read
         reach("ended")
 
 
@@ -116,10 +116,10 @@ def _create_in_halves(self: object_store.Folder, name: str, parts: Iterable[Any]
     return _create(self, name, halves())
 
 
-def _keep_or_differ(place: object_store.Objects, name: str, content: Iterable[Any]) -> None:
+def _keep_or_differ(objects: object_store.Objects, name: str, content: Iterable[Any]) -> None:
     if reach("keeping") == "differ":
         content = tasks.encode_object({"results": b"different"}, {"name": tasks.name_output(_plan)})
-    _keep(place, name, content)
+    _keep(objects, name, content)
 
 
 def _open_elsewhere(self: object_store.Folder, path: Path) -> None:

@@ -78,7 +78,7 @@ INVALID_ROWS = {
     "taken position": {"position": 3},
     "position zero": {"position": 0},
     "negative position": {"position": -1},
-    "last position there is": {"position": 2**63 - 1},
+    "largest position": {"position": 2**63 - 1},
     "taken event id": {"event_id": "game:g-2"},
     "second game.recorded of a game": {"subject": "game:g-2"},
     "recorded before the head": {"recorded_at": 0},
@@ -93,10 +93,10 @@ def test_rows_that_do_not_continue_the_log_are_refused(attacked_url: str, confli
     for what, changes in INVALID_ROWS.items():
         row = build_next_row(attacked_url, **changes)
         try:
-            touched = execute_plainly(attacked_url, f"INSERT INTO events VALUES {conflict}", row)
+            inserted = execute_plainly(attacked_url, f"INSERT INTO events VALUES {conflict}", row)
         except (*REFUSALS, psycopg.IntegrityError):
-            touched = 0
-        assert touched == 0, what
+            inserted = 0
+        assert inserted == 0, what
         assert read_all_records(attacked_url) == before, what
     assert list_findings(attacked_url) == []
 
@@ -161,8 +161,8 @@ def test_truncate_is_refused(attacked_url: str) -> None:
 def test_decoy_table_cannot_replace_the_log(attacked_url: str, hide: str) -> None:
     """A decoy table `events` cannot stand in for the log.
 
-    The guard reads the log even for a row that continues a false head in another `events`, whether or not it has
-    read it before.
+    The guard reads the log even for a row that continues a false head in another `events`, whether or not the guard
+    has run before on the same connection.
     """
     row = build_next_row(attacked_url, position=1_000)
     marks = ", ".join(["%s"] * len(COLUMNS.split(", ")))
@@ -244,16 +244,16 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("reinstated", [False, True], ids=["trigger gone", "trigger reinstated"])
+@pytest.mark.parametrize("restored", [False, True], ids=["trigger gone", "trigger restored"])
 def test_edit_without_trigger_is_found(
-    attacked_url: str, ratings: Callable[..., Any], edit: str, reinstated: bool
+    attacked_url: str, ratings: Callable[..., Any], edit: str, restored: bool
 ) -> None:
     """An edit after dropping a trigger is found, whether or not the trigger was restored."""
     definition = drop_trigger(attacked_url, "events_refuse_update")
     assert execute_plainly(attacked_url, edit) == 1
-    if reinstated:
+    if restored:
         execute_plainly(attacked_url, definition)
-    expected = EDITS[edit] | (set() if reinstated else {("guard", None)})
+    expected = EDITS[edit] | (set() if restored else {("guard", None)})
     assert {(finding.code, finding.position) for finding in list_findings(attacked_url)} == expected
     result = ratings("verify", db=attacked_url)
     assert (result.exit_code, result.stderr) == (1, "")
@@ -262,7 +262,7 @@ def test_edit_without_trigger_is_found(
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_position_below_one_is_found_in_sqlite(attacked_url: str) -> None:
-    """An event at a position below 1 is found there, and as missing at its own position, but nothing between them."""
+    """An event moved to a position below 1 is found there, and missing at its old position; none between them is."""
     definition = drop_trigger(attacked_url, "events_refuse_update")
     with closing(open_plain_connection(attacked_url)) as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
@@ -334,6 +334,6 @@ def test_guards_deleted_from_schema_are_found(attacked_url: str) -> None:
     ],
 )
 def test_weakened_guard_is_found(attacked_url: str, weakening: str) -> None:
-    """In PostgreSQL, every way of weakening a guard is found."""
+    """In PostgreSQL, a weakened guard is found, however it was weakened."""
     execute_plainly(attacked_url, weakening)
     assert {finding.code for finding in list_findings(attacked_url)} == {"guard"}

@@ -40,7 +40,7 @@ SEAL, REPLAY = '"task": "seal"', '"task": "replay"'
 
 
 @pytest.mark.parametrize(
-    "killed",
+    "kill_fault",
     mark_long_values(
         [GIANT_KILL],
         [
@@ -54,13 +54,13 @@ SEAL, REPLAY = '"task": "seal"', '"task": "replay"'
             build_fault("replaying", "kill", REPLAY, first=50),
         ],
     ),
-    ids=lambda killed: f"{killed['at']} {killed['says'].split()[-1]}",
+    ids=lambda kill_fault: f"{kill_fault['at']} {kill_fault['says'].split()[-1]}",
 )
 def test_killed_worker_leaves_its_task_to_another(
-    killed: dict[str, Any], cluster: LocalCluster, rebuilding: Rebuilding
+    kill_fault: dict[str, Any], cluster: LocalCluster, rebuilding: Rebuilding
 ) -> None:
     """The task of a worker killed at any stage is done by the other worker."""
-    cluster.arm(killed)
+    cluster.arm(kill_fault)
     result = rebuilding.run(cluster.address)
     assert len(cluster.list_struck("kill")) == 1
     assert rebuilding.is_right(result)
@@ -73,7 +73,7 @@ def shorten_waits(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.at_length
 @pytest.mark.parametrize(
-    "stopped",
+    "stop_fault",
     [
         build_fault("sealing", "stop", SEAL),
         build_fault("writing", "stop", SEAL),
@@ -82,24 +82,26 @@ def shorten_waits(patch: pytest.MonkeyPatch) -> None:
         build_fault("writing", "stop", GIANT),
         build_fault("written", "stop", REPLAY),
     ],
-    ids=lambda stopped: f"{stopped['at']} {stopped['says'].split()[-1]}",
+    ids=lambda stop_fault: f"{stop_fault['at']} {stop_fault['says'].split()[-1]}",
 )
-def test_stopped_worker_is_replaced(stopped: dict[str, Any], cluster: LocalCluster, rebuilding: Rebuilding) -> None:
-    """A worker stopped for longer than a task may take is replaced; when it continues, it changes nothing."""
-    cluster.arm(stopped)
+def test_task_of_a_stopped_worker_is_repeated(
+    stop_fault: dict[str, Any], cluster: LocalCluster, rebuilding: Rebuilding
+) -> None:
+    """A task that a stopped worker keeps for too long is done by another; if the worker continues, nothing changes."""
+    cluster.arm(stop_fault)
     result = rebuilding.run(cluster.address, patch=shorten_waits)
     assert rebuilding.is_right(result)
     (stopped_process,) = cluster.list_struck("stop")
     before = cluster.list_reached("written")
     os.kill(stopped_process, signal.SIGCONT)
-    if stopped["at"] != "written":
+    if stop_fault["at"] != "written":
         wait_until(lambda: len(cluster.list_reached("written")) > len(before))
         assert cluster.list_reached("written")[-1] in before
     assert rebuilding.is_right(result)
 
 
-def test_stopped_worker_may_repeat_a_finished_task(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
-    """A worker that continues while the others still work may end the same task a second time."""
+def test_task_that_two_workers_finish_is_harmless(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """A stopped worker that continues during the rebuild may finish a task a second time without any effect."""
     cluster.arm(build_fault("writing", "stop", GIANT), build_fault("begun", "hold", GIANT, first=2))
     coordinator = rebuilding.start(cluster.address, patch=shorten_waits)
     wait_until(lambda: bool(cluster.list_struck("stop") and cluster.list_struck("hold")))
@@ -131,8 +133,9 @@ def test_pack_that_always_kills_is_named(rebuilding: Rebuilding, expected: Expec
         assert result.submitted == 1
 
 
+# stands for the number of the last call
 LAST_CALL = 0
-# the last read before the commit
+# the third read of the live generation is the last one before the commit
 INSIDE_PROMOTION = ("the live generation", True, 3, 0)
 
 
@@ -153,7 +156,7 @@ def test_rebuild_continues_after_killed_coordinator(
     moment: tuple[str, bool, int, int], cluster: LocalCluster, rebuilding: Rebuilding
 ) -> None:
     """After a coordinator was killed at any moment, the next one hands out only the tasks that are not done."""
-    call, after, nth, left = moment
+    call, after, nth, missing_tasks = moment
     nth = nth or len([output for output in rebuilding.expected.objects if output.startswith("out-")])
     killed_result = rebuilding.run(cluster.address, patch=kill_at_call(call, after, nth))
     assert killed_result.exit_code == -signal.SIGKILL
@@ -161,7 +164,7 @@ def test_rebuild_continues_after_killed_coordinator(
     done_tasks = len({*cluster.list_reached("written")})
     result = rebuilding.run(cluster.address)
     assert rebuilding.is_right(result)
-    assert result.submitted <= left
+    assert result.submitted <= missing_tasks
     assert killed_result.submitted + result.submitted >= done_tasks
 
 
@@ -241,7 +244,7 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
         ),
         (
             {"elsewhere": True},
-            "cannot read the objects in PLACE; pass --segments with a location that all workers share with this "
+            "cannot read the objects in FOLDER; pass --segments with a location that all workers share with this "
             "machine",
         ),
     ],
@@ -249,15 +252,15 @@ def test_missing_scheduler_is_reported(rebuilding: Rebuilding) -> None:
 def test_unfit_worker_is_refused(
     settings: dict[str, Any], message: str, rebuilding: Rebuilding, tmp_path: Path
 ) -> None:
-    """A worker with another version of the program or without the folder is refused, and no object is made."""
+    """A worker with another version of the program or without access to the objects is refused, and makes no object."""
     with run_cluster(tmp_path / "cluster", workers=0) as cluster:
         cluster.configure(**settings)
         cluster.start_worker()
         result = rebuilding.run(cluster.address)
-    where = str(find_objects_folder(rebuilding.objects))
+    folder = str(find_objects_folder(rebuilding.objects))
     assert (result.exit_code, result.stderr) == (
         3,
-        f"ratings: the worker on {platform.node()} {message.replace('PLACE', where)}\n",
+        f"ratings: the worker on {platform.node()} {message.replace('FOLDER', folder)}\n",
     )
     assert read_stored_rows(rebuilding.url) == []
     assert not [name for name in digest_objects(rebuilding.objects) if name.startswith(("segment-", "out-"))]
@@ -344,8 +347,8 @@ def test_coordinator_without_its_lock_promotes_nothing(cluster: LocalCluster, re
 
 
 @pytest.mark.at_length
-def test_unwritable_place_is_named(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
-    """A place for segments that cannot be written is named before any task is handed out."""
+def test_unwritable_location_is_named(cluster: LocalCluster, rebuilding: Rebuilding) -> None:
+    """A location for segments that cannot be written is named before any task is handed out."""
     rebuilding.objects.write_text("a file")
     result = rebuilding.run(cluster.address)
     assert (result.exit_code, result.submitted) == (3, 0)
@@ -398,7 +401,7 @@ def test_sweep_keeps_objects_of_other_computations(cluster: LocalCluster, rebuil
 def test_rebuilds_survive_random_kills_of_workers(
     cluster: LocalCluster, ratings: Callable[..., Any], expected: ExpectedRebuild, tmp_path: Path
 ) -> None:
-    """After a worker was killed at any of twenty random points, the other one completes the rebuild."""
+    """If a worker is killed at a random stage, the other completes the rebuild; most of twenty reach their stage."""
     rng, kill_count = Random(1), 0
     for number in range(20):
         cluster.heal()
@@ -417,7 +420,7 @@ def test_rebuilds_survive_random_kills_of_workers(
 def test_rebuilds_survive_random_kills_of_coordinators(
     cluster: LocalCluster, ratings: Callable[..., Any], expected: ExpectedRebuild, tmp_path: Path
 ) -> None:
-    """After a coordinator was killed at any of ten random moments, the next one completes the rebuild."""
+    """After a coordinator was killed at a random moment, the next one completes the rebuild, in each of ten cases."""
     rng, kill_count = Random(2), 0
     started = time.monotonic()
     undisturbed = Rebuilding(ratings, expected, tmp_path / "undisturbed")

@@ -76,20 +76,20 @@ def decide_repeatedly(
     url: str,
     worker: int,
     rounds: int,
-    meet: Barrier,
+    barrier: Barrier,
     choose_decision: Callable[[EventLookup, int, int], Draft],
     outcomes_file: Path,
 ) -> None:
-    """Read the log, wait for the others, and append the resulting decision, in each round."""
+    """In each round, read the log, wait for the others and append a decision; write all outcomes to a file."""
     ledger = open_ledger(url, keep_open=True)
     outcomes = []
     for number in range(rounds):
         with ledger.reading() as connection:
             draft = choose_decision(Log(connection), number, worker)
-        meet.wait(WAIT_SECONDS)
+        barrier.wait(WAIT_SECONDS)
         result = append(ledger, [draft], by=f"worker {worker}", clock=clock.now)
         outcomes.append(result.refused[0][1].code if result.refused else draft.event_id)
-        meet.wait(WAIT_SECONDS)
+        barrier.wait(WAIT_SECONDS)
     outcomes_file.write_text(json.dumps(outcomes))
 
 
@@ -103,11 +103,11 @@ def test_one_of_two_concurrent_changes_wins(
     rounds, workers = 500 if at_length else 25, 2
     gift = build_decision("points.adjusted", "gift", ladder="club-catan-elo/all", player="anna", points="5")
     append_games(ledger_url, [build_numbered_game(1), build_numbered_game(2), gift])
-    meet = create_barrier(workers)
+    barrier = create_barrier(workers)
     files = [tmp_path / f"{worker}.json" for worker in range(workers)]
     run_together(
         *(
-            partial(decide_repeatedly, ledger_url, worker, rounds, meet, choose_decision, files[worker])
+            partial(decide_repeatedly, ledger_url, worker, rounds, barrier, choose_decision, files[worker])
             for worker in range(workers)
         )
     )
@@ -137,7 +137,7 @@ def run_command_to_file(out: Path, url: str, *arguments: object) -> int:
 def test_one_of_two_commands_with_expect_wins(ledger_url: str, tmp_path: Path, at_length: bool) -> None:
     """Of two commands that expect the same position, exactly one succeeds."""
     append_games(ledger_url, [build_numbered_game(1)])
-    position, files = 1, [tmp_path / name for name in ("one", "other")]
+    position, files = 1, [tmp_path / name for name in ("first", "second")]
     for number in range(50 if at_length else 2):
         reason = ("--reason", f"round {number}", "--expect", position, "--format", "json")
         corrections = ("anna", "ben", f"first {number}"), ("ben", "anna", f"second {number}")
@@ -172,27 +172,27 @@ class Race(NamedTuple):
 
 
 def build_line(type_name: str, event_id: str | None = None, **data: Any) -> dict[str, Any]:
-    """Return an event as it stands in a file."""
+    """Return an event as it stands in a file, with a reason if its type needs one."""
     if type_name.startswith(("game.v", "game.re", "event.", "points.")) and "participants" not in data:
         data = {"reason": "wrong", **data}
     event = {"type": type_name, "occurred_at": "2010-03-06T12:00:00Z", "data": data}
     return event if event_id is None else {"id": event_id, **event}
 
 
-def build_meeting_data(game_id: str, *players: str) -> dict[str, Any]:
-    """Return the data of a game on a ladder of the ruleset `rN`."""
+def build_chess_data(game_id: str, *players: str) -> dict[str, Any]:
+    """Return the data of a game of chess, which the ruleset `rN` scores."""
     participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
     return {"game_id": game_id, "game": "chess", "participants": participants}
 
 
-def build_game(game_id: str, *players: str) -> dict[str, Any]:
+def build_game_line(game_id: str, *players: str) -> dict[str, Any]:
     """Return a game as it stands in a file."""
-    return build_line("game.recorded", **build_meeting_data(game_id, *players))
+    return build_line("game.recorded", **build_chess_data(game_id, *players))
 
 
-def build_correction_data(game_id: str, *players: str) -> dict[str, Any]:
+def build_correction_line(game_id: str, *players: str) -> dict[str, Any]:
     """Return a correction as it stands in a file."""
-    return build_line("game.corrected", game_id=game_id, reason="wrong", game=build_meeting_data(game_id, *players))
+    return build_line("game.corrected", game_id=game_id, reason="wrong", game=build_chess_data(game_id, *players))
 
 
 RULESET = build_line(
@@ -206,32 +206,32 @@ RULESET = build_line(
     params={"k_per_pair": 8},
 )
 A_IS_B = build_line("player.renamed", "a-is-b-N", player="aN", new_player="bN")
-GAMES_BEFORE = [build_game("g-N-a", "aN", "x"), build_game("g-N-b", "bN", "x")]
+GAMES_BEFORE = [build_game_line("g-N-a", "aN", "x"), build_game_line("g-N-b", "bN", "x")]
 ADJUSTMENT = build_line("points.adjusted", ladder="rN", player="aN", points="5")
 
 RACES = {
     "a rename and a game in which they meet": Race(
         GAMES_BEFORE,
         A_IS_B,
-        build_game("g-N", "aN", "bN"),
+        build_game_line("g-N", "aN", "bN"),
         {"players-met", "player-twice"},
     ),
     "a rename and a correction in which they meet": Race(
         GAMES_BEFORE,
         A_IS_B,
-        build_correction_data("g-N-a", "aN", "bN"),
+        build_correction_line("g-N-a", "aN", "bN"),
         {"players-met", "player-twice"},
     ),
     "a rename and a reinstatement of a game in which they met": Race(
-        [*GAMES_BEFORE, build_game("g-N", "aN", "bN"), build_line("game.voided", game_id="g-N")],
+        [*GAMES_BEFORE, build_game_line("g-N", "aN", "bN"), build_line("game.voided", game_id="g-N")],
         A_IS_B,
         build_line("game.reinstated", game_id="g-N"),
         {"players-met", "player-twice"},
     ),
-    "a rename brought back and a game in which they meet": Race(
+    "a rename put back in force and a game in which they meet": Race(
         [*GAMES_BEFORE, A_IS_B, build_line("event.voided", "v-N", id="a-is-b-N")],
         build_line("event.voided", id="v-N"),
-        build_game("g-N", "aN", "bN"),
+        build_game_line("g-N", "aN", "bN"),
         {"players-met", "player-twice"},
     ),
     "two renames in a circle": Race(
@@ -252,7 +252,7 @@ RACES = {
         ADJUSTMENT,
         {"still-needed", "unknown-ladder"},
     ),
-    "an adjustment brought back and its ruleset withdrawn": Race(
+    "an adjustment put back in force and its ruleset withdrawn": Race(
         [RULESET, {**ADJUSTMENT, "id": "p-N"}, build_line("event.voided", "v-N", id="p-N")],
         build_line("event.voided", id="v-N"),
         build_line("event.voided", id="r-N"),
@@ -267,7 +267,7 @@ RACES = {
     "a void and a correction of a game": Race(
         GAMES_BEFORE,
         build_line("game.voided", game_id="g-N-a"),
-        build_correction_data("g-N-a", "bN", "x"),
+        build_correction_line("g-N-a", "bN", "x"),
         {"changed-meanwhile"},
     ),
     "a version of a ruleset published twice": Race(
@@ -282,8 +282,8 @@ RACES = {
 def import_events(
     url: str, name: str, events: Sequence[dict[str, Any]], number: int, wait_for_other: Callable[[], object]
 ) -> None:
-    """Import the events of a round, waiting for the other process between check and append; write the outcome to a
-    file."""
+    """Import the events of a round, wait for the other process between check and append, and write the outcome to the
+    file `name`, unless that is empty."""
     texts = [json.dumps(event).replace("N", str(number)) for event in events]
     with rl.open(url) as ledger:
         proposal = ledger.propose([json.loads(text) for text in texts], "test", new_names="accept")
@@ -302,13 +302,13 @@ def test_one_of_two_exclusive_lines_is_recorded(
 ) -> None:
     """Of two lines that exclude each other, exactly one is recorded."""
     race = RACES[what]
-    files = [str(tmp_path / name) for name in ("one", "other")]
+    files = [str(tmp_path / name) for name in ("first", "second")]
     for number in range(100 if at_length else 2):
         import_events(ledger_url, "", race.before, number, lambda: None)
-        meet = create_barrier(2)
+        barrier = create_barrier(2)
         run_together(
             *(
-                partial(import_events, ledger_url, name, [event], number, partial(meet.wait, WAIT_SECONDS))
+                partial(import_events, ledger_url, name, [event], number, partial(barrier.wait, WAIT_SECONDS))
                 for name, event in zip(files, (race.first, race.second), strict=True)
             )
         )
@@ -322,12 +322,12 @@ def test_one_of_two_exclusive_lines_is_recorded(
 def test_compatible_rename_and_game_are_recorded(ledger_url: str, tmp_path: Path) -> None:
     """A rename and a game in which the two ids do not meet are both recorded."""
     import_events(ledger_url, "", GAMES_BEFORE, 1, lambda: None)
-    meet = create_barrier(2)
-    files = [str(tmp_path / name) for name in ("one", "other")]
+    barrier = create_barrier(2)
+    files = [str(tmp_path / name) for name in ("first", "second")]
     run_together(
         *(
-            partial(import_events, ledger_url, name, [event], 1, partial(meet.wait, WAIT_SECONDS))
-            for name, event in zip(files, (A_IS_B, build_game("g-N", "aN", "y")), strict=True)
+            partial(import_events, ledger_url, name, [event], 1, partial(barrier.wait, WAIT_SECONDS))
+            for name, event in zip(files, (A_IS_B, build_game_line("g-N", "aN", "y")), strict=True)
         )
     )
     assert [json.loads(Path(name).read_text()) for name in files] == [[1], [1]]
@@ -339,12 +339,14 @@ def test_game_voided_meanwhile_refuses_its_corrections(ledger_url: str) -> None:
 
     With `--keep-going` the remaining lines of the file are recorded.
     """
-    import_events(ledger_url, "", [build_game("g-1", "anna", "ben"), build_game("g-2", "anna", "ben")], 0, lambda: None)
+    import_events(
+        ledger_url, "", [build_game_line("g-1", "anna", "ben"), build_game_line("g-2", "anna", "ben")], 0, lambda: None
+    )
     events = [
-        build_correction_data("g-1", "ben", "anna"),
+        build_correction_line("g-1", "ben", "anna"),
         build_line("game.voided", game_id="g-1"),
-        build_correction_data("g-2", "ben", "anna"),
-        build_game("g-3", "anna", "ben"),
+        build_correction_line("g-2", "ben", "anna"),
+        build_game_line("g-3", "anna", "ben"),
         build_line("game.voided", game_id="g-3"),
     ]
 

@@ -30,9 +30,9 @@ Damage = Callable[[random.Random, Lines, Lines], Lines | bytes]
 EVENTS = 40
 
 
-def create_with_history(_: Ratings, url: str, first: int) -> None:
+def create_with_history(ratings: Ratings, url: str, first: int) -> None:
     """Create a ledger of games with some decisions; `first` is the number of its first game."""
-    make_empty_ledger(_, url)
+    make_empty_ledger(ratings, url)
     append_games(url, [build_numbered_game(number) for number in range(first, first + EVENTS - 4)])
     append_games(url, [build_correction(first, "ben", "anna", "cleo")])
     append_games(url, [build_decision("game.voided", game_id=f"g-{first + 1}")])
@@ -58,7 +58,7 @@ def other_backup(copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: 
 
 
 def choose_line(chance: random.Random, lines: Lines) -> int:
-    """Return the number of a random line with a record."""
+    """Return the index of a random line with a record."""
     return chance.randrange(len(lines) - 1)
 
 
@@ -78,7 +78,7 @@ def swap_lines(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines
 
 
 def change_name(chance: random.Random, lines: Lines, other_lines: Lines) -> Lines:
-    """Name another winner, in a line that this program could have written."""
+    """Replace a player in a line, so that this program could have written it."""
     number = chance.choice([n for n, line in enumerate(lines) if b'"player":"anna"' in line])
     return [*lines[:number], lines[number].replace(b'"player":"anna"', b'"player":"mona"'), *lines[number + 1 :]]
 
@@ -90,8 +90,8 @@ def change_time(chance: random.Random, lines: Lines, other_lines: Lines) -> Line
 
 def change_byte(chance: random.Random, lines: Lines, other_lines: Lines) -> bytes:
     content = bytearray(b"".join(lines))
-    place = chance.randrange(len(content) - 1)
-    content[place] ^= 1 << chance.randrange(8)
+    offset = chance.randrange(len(content) - 1)
+    content[offset] ^= 1 << chance.randrange(8)
     return bytes(content)
 
 
@@ -231,7 +231,7 @@ def test_incomplete_backup_yields_first_events(
 def test_obstructed_export_is_refused(
     what: str, copy_ledger_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
-    """An export is refused if anything is in the way of its file, which is left untouched."""
+    """An export is refused if anything is in the way of its file, and does not touch the obstacle."""
     db, precious = copy_ledger_file(create_with_history, 0), tmp_path / "precious"
     precious.write_text("precious")
     file = Path("/dev/null") if what == "device" else tmp_path / "all.jsonl"
@@ -271,17 +271,17 @@ def test_obstructed_backup_folder_is_left_alone(
     db, folder, precious = copy_ledger_file(create_with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
-    place = folder / name
+    obstacle = folder / name
     if what == "link":
-        place.symlink_to(precious)
+        obstacle.symlink_to(precious)
     elif what == "dangling link":
-        place.symlink_to(tmp_path / "nowhere")
+        obstacle.symlink_to(tmp_path / "nowhere")
     elif what == "pipe":
-        os.mkfifo(place)
+        os.mkfifo(obstacle)
     else:
-        place.mkdir()
+        obstacle.mkdir()
     result = run_without_blocking(lambda: ratings("backup", "make", folder, "--keep", "1d", db=db))
-    assert (result.exit_code, str(place) in result.stderr, "bug" in result.stderr) == (3, True, False), result
+    assert (result.exit_code, str(obstacle) in result.stderr, "bug" in result.stderr) == (3, True, False), result
     assert precious.read_text() == "precious"
     assert not (tmp_path / "nowhere").exists()
     assert [path for path in folder.iterdir() if path.suffix == ".gz"] == []
@@ -364,7 +364,7 @@ def test_checking_a_pipe_is_refused(tmp_path: Path, ratings: Ratings) -> None:
 def test_memory_is_independent_of_log_length(
     copy_ledger_file: Callable[..., str], tmp_path: Path, at_length: bool
 ) -> None:
-    """Exporting and checking a log ten times as long needs about the same memory.
+    """Exporting and checking a log at least ten times as long needs about the same memory.
 
     Peak memory is measured in separate processes.
     """

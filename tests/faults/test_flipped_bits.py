@@ -53,17 +53,17 @@ def find_event_pages(path: Path) -> list[int]:
 
 
 def find_structure_bytes(content: bytes, page: int) -> list[int]:
-    """Return the bytes of a page that locate and describe its rows (SQLite's file format, section 1.6)."""
+    """Return the offsets of a page's bytes that locate and describe its rows (SQLite's file format, section 1.6)."""
 
-    def read_number(place: int) -> int:
-        return int.from_bytes(content[place : place + 2], "big")
+    def read_number(offset: int) -> int:
+        return int.from_bytes(content[offset : offset + 2], "big")
 
     if content[page] not in (INNER_PAGE_TYPE, LEAF_PAGE_TYPE):
         return list(range(page, page + 4))  # an overflow page begins with the number of the next
     inner = content[page] == INNER_PAGE_TYPE
     pointers = page + (12 if inner else 8)
     cells = [page + read_number(pointers + 2 * cell) for cell in range(read_number(page + 3))]
-    headers = [place for cell in cells for place in range(cell, min(cell + (9 if inner else 20), page + PAGE_BYTES))]
+    headers = [offset for cell in cells for offset in range(cell, min(cell + (9 if inner else 20), page + PAGE_BYTES))]
     return [*range(page, pointers + 2 * len(cells)), *headers]
 
 
@@ -79,18 +79,18 @@ def flip_bit(path: Path, bit: int) -> Iterator[bytes]:
 
 
 def read_plain_rows(path: Path) -> tuple[bool, Rows]:
-    """Return whether SQLite considers the file intact, and the events that a plain reader gets, with value types."""
+    """Return whether SQLite considers the file intact, and the events that a plain reader gets, with texts marked."""
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda content: ("text", content)
         try:
             rows = {row[0]: row for row in connection.execute("SELECT * FROM events NOT INDEXED").fetchall()}
             integrity = connection.execute("PRAGMA integrity_check(1)").fetchall()
         except sqlite3.DatabaseError:
-            return False, dict(_rows_one_by_one(connection))
+            return False, dict(_read_rows_one_by_one(connection))
         return integrity == [(("text", b"ok"),)], rows
 
 
-def _rows_one_by_one(connection: sqlite3.Connection) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _read_rows_one_by_one(connection: sqlite3.Connection) -> Iterator[tuple[int, tuple[Any, ...]]]:
     for position in range(1, 2 * GAMES + 2):
         try:
             row = connection.execute("SELECT * FROM events WHERE position = ?", (position,)).fetchone()
@@ -109,29 +109,28 @@ def is_named(position: int, findings: list[dict[str, Any]], rows: Rows) -> bool:
 
 
 def check_flip(path: Path, bit: int, original: Rows, ratings: Callable[..., Any]) -> bool:
-    """Flip a bit, and assert that `verify` reports the damage that a plain reader sees and leaves the file alone.
-    Return whether there was any damage.
+    """Flip a bit, and assert that `verify` reports the damage that a plain reader sees, and does not change the file.
 
-    Gives whether there was anything to see.
+    Return whether there was any damage.
     """
     with flip_bit(path, bit) as content:
         is_intact, rows = read_plain_rows(path)
         result = ratings("verify", "--format", "json", db=path)
         assert result.exit_code == 0 or path.read_bytes() == content
-    place = f"bit {bit % 8} of byte {bit // 8}: {result}"
-    assert "bug" not in result.stderr, place
+    description = f"bit {bit % 8} of byte {bit // 8}: {result}"
+    assert "bug" not in result.stderr, description
     if is_intact and rows == original:
         findings = json.loads(result.stdout)["findings"]
-        assert (result.exit_code, findings, result.stderr) == (0, [], ""), place
+        assert (result.exit_code, findings, result.stderr) == (0, [], ""), description
         return False
-    assert result.exit_code == 1, place
+    assert result.exit_code == 1, description
     reported = json.loads(result.stdout)["findings"] if result.stdout else []
-    assert reported or result.stderr, place
+    assert reported or result.stderr, description
     for position in original.keys() | rows.keys():
         # a row that did not exist before may be in a malformed page, which is then reported instead
         readable = position in rows and (is_intact or position in original)
         if (readable or is_intact) and rows.get(position) != original.get(position):
-            assert is_named(position, reported, rows), f"position {position} was altered; {place}"
+            assert is_named(position, reported, rows), f"position {position} was altered; {description}"
     return True
 
 
@@ -144,12 +143,12 @@ def test_flipped_bits_in_events_are_found(file: Path, ratings: Callable[..., Any
     pages, content, (is_intact, original) = find_event_pages(file), file.read_bytes(), read_plain_rows(file)
     assert is_intact
     assert len(original) == 2 * GAMES + 1
-    structure = [place for page in pages for place in find_structure_bytes(content, page)]
+    structure = [offset for page in pages for offset in find_structure_bytes(content, page)]
     damage_count = 0
     for number in range(count):
         # every fourth flip hits the structure of a page, the others any of its bytes
-        place = rng.choice(structure) if number % 4 == 0 else rng.choice(pages) + rng.randrange(PAGE_BYTES)
-        damage_count += check_flip(file, place * 8 + rng.randrange(8), original, ratings)
+        offset = rng.choice(structure) if number % 4 == 0 else rng.choice(pages) + rng.randrange(PAGE_BYTES)
+        damage_count += check_flip(file, offset * 8 + rng.randrange(8), original, ratings)
     # most bytes of a page belong to events, so most flips must be visible
     assert damage_count > count // 2
 
@@ -163,14 +162,14 @@ def test_text_changed_into_blob_is_found(file: Path, ratings: Callable[..., Any]
     record = original[7][COLUMNS.split(", ").index("record")][1]
     serial_type = 13 + 2 * len(record)
     header = bytes([0x80 | serial_type >> 7, serial_type & 0x7F, 76, 76])  # then two hashes of 32 bytes each
-    place = content.rindex(header, 0, content.index(record)) + 1
-    assert check_flip(file, place * 8, original, ratings)
+    offset = content.rindex(header, 0, content.index(record)) + 1
+    assert check_flip(file, offset * 8, original, ratings)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_flipped_bits_cause_no_traceback(file: Path, ratings: Callable[..., Any], at_length: bool) -> None:
-    """With a bit flipped anywhere in the file, no command ends in a traceback."""
+    """With a bit flipped anywhere in the file, none of these commands ends in a traceback."""
     rng = random.Random(3)
     content = file.read_bytes()
     for _ in range(1_000 if at_length else 25):

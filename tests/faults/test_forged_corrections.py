@@ -1,4 +1,4 @@
-"""Corrections that somebody writes into the store by hand: refused by the database or found by `verify`."""
+"""Corrections written into the store by hand are refused by the database or found by `verify`."""
 
 import sqlite3
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def url(copy_ledger: Callable[..., str]) -> str:
 
 
 class Forgery(NamedTuple):
-    """An event, what it claims to supersede, and what `verify` calls it; by which stores it is refused."""
+    """An event, the id that it claims to supersede, its code in `verify`, and the stores that refuse it."""
 
     event: Any
     supersedes: str | None
@@ -64,21 +64,19 @@ FORGERIES = {
     "a withdrawal without link": Forgery(build_decision("event.voided", id="r-1"), None),
     "a correction of another game's event": Forgery(build_correction(1, "anna", "ben"), "game:g-3"),
     "a void of another game's event": Forgery(build_decision("game.voided", game_id="g-3"), "c-1"),
-    # SQLite leaves foreign keys to whoever connects
-    "a correction of an event that is not there": Forgery(
-        build_correction(1, "anna", "ben"), "x", refused_by=("postgresql",)
-    ),
+    # SQLite checks foreign keys only on connections that ask for it
+    "a correction of a missing event": Forgery(build_correction(1, "anna", "ben"), "x", refused_by=("postgresql",)),
     "a correction of itself": Forgery(build_correction(3, "anna", "ben")._replace(event_id="itself"), "itself"),
-    "a game corrected twice off the same event": Forgery(build_correction(1, "anna", "ben"), "game:g-1", "twice", BOTH),
+    "a second correction of the same event": Forgery(build_correction(1, "anna", "ben"), "game:g-1", "twice", BOTH),
     "an event withdrawn twice": Forgery(build_decision("event.voided", id="a-1", reason="again"), "a-1", "twice", BOTH),
     "a link where none belongs": Forgery(build_numbered_game(9), "game:g-3"),
     "a rename with a link": Forgery(build_decision("player.renamed", player="anna", new_player="anne"), "r-1"),
     "a correction of a voided game": Forgery(build_correction(2, "anna", "ben"), "v-2"),
     "a reinstatement of a live game": Forgery(build_decision("game.reinstated", game_id="g-3"), "game:g-3"),
-    "a correction of a game that is not there": Forgery(build_correction(9, "anna", "ben"), "game:g-3"),
+    "a correction of a missing game": Forgery(build_correction(9, "anna", "ben"), "game:g-3"),
     "a game's event withdrawn": Forgery(build_decision("event.voided", id="game:g-3"), "game:g-3"),
-    "a withdrawal of one event in the line of another": Forgery(build_decision("event.voided", id="r-1"), "v-a"),
-    "a withdrawal of what is not there": Forgery(build_decision("event.voided", id="x"), "r-1"),
+    "a withdrawal of one event in the revisions of another": Forgery(build_decision("event.voided", id="r-1"), "v-a"),
+    "a withdrawal of a missing event": Forgery(build_decision("event.voided", id="x"), "r-1"),
 }
 
 

@@ -1,6 +1,6 @@
 """Full disks: an import keeps whole chunks, which a rerun completes, and a failed rebuild frees its space at once.
 
-Messages about output or other files that do not fit name the file and the fix.
+Messages about output or other files that do not fit on the disk name the file and the fix.
 """
 
 import json
@@ -88,7 +88,7 @@ def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Cal
         GAMES - stored_count,
         stored_count,
     )
-    assert len(read_all_records(url)) == GAMES + 1  # and the record of the import that ended
+    assert len(read_all_records(url)) == GAMES + 1  # and the record of the finished import
     assert list_findings(url) == []
 
 
@@ -108,7 +108,7 @@ def test_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Ca
     resize_disk(small_disk, "8m")
     result = ratings("import", games, "--format", "json", db=url)
     assert (result.exit_code, json.loads(result.stdout)["existing"]) == (0, stored_count)
-    assert len(read_all_records(url)) == GAMES + 1  # and the record of the import that ended
+    assert len(read_all_records(url)) == GAMES + 1  # and the record of the finished import
     assert list_findings(url) == []
 
 
@@ -209,7 +209,9 @@ def test_output_on_full_disk_is_reported(command: str, copy_ledger_file: Callabl
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize(("command", "code"), [("nothing", 2), ("standings none/none", 2)])
-def test_full_errors_keep_exit_code(command: str, code: int, copy_ledger_file: Callable[..., str]) -> None:
+def test_wrong_command_on_full_disk_keeps_its_exit_code(
+    command: str, code: int, copy_ledger_file: Callable[..., str]
+) -> None:
     """A wrong command has its exit code even if its message does not fit on the disk."""
     db = copy_ledger_file(create_small_ledger)
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
@@ -230,14 +232,14 @@ def test_site_on_full_disk_is_finished_later(
     free_bytes: int, small_disk: Path, tmp_path: Path, copy_ledger_file: Callable[..., str], ratings: Callable[..., Any]
 ) -> None:
     """`site` on a full disk names the file that does not fit; a rerun with space gives the same files as elsewhere."""
-    db, folder, stuffing = copy_ledger_file(create_small_ledger), small_disk / "site", small_disk / "stuffing"
-    stuffing.write_bytes(bytes((DISK_KIB << 10) - free_bytes))
+    db, folder, filler = copy_ledger_file(create_small_ledger), small_disk / "site", small_disk / "filler"
+    filler.write_bytes(bytes((DISK_KIB << 10) - free_bytes))
     result = ratings("site", folder, db=db)
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith(f"ratings: {folder}/")
     assert result.stderr.endswith(f": {DISK_FULL} and run the same command again\n")
     assert free_bytes or os.listdir(folder) == []
-    stuffing.unlink()
+    filler.unlink()
     assert ratings("site", folder, db=db).exit_code == 0
     assert ratings("site", tmp_path / "site", db=db).exit_code == 0
     finished, whole = (
@@ -252,16 +254,16 @@ def test_site_on_full_disk_is_finished_later(
 def test_file_on_full_disk_is_named(
     kind: str, small_disk: Path, copy_ledger_file: Callable[..., str], ratings: Callable[..., Any]
 ) -> None:
-    """A file of rejects or a ruleset that does not fit is named, and no half of a ruleset is left."""
+    """A file of rejects or a ruleset file that does not fit is named, and no part of a ruleset file is left."""
     db = copy_ledger_file(create_small_ledger)
     games, ruleset = small_disk / "games.csv", small_disk / "new.toml"
     games.write_text("game_id,occurred_at,game,1st,2nd\ng-2,yesterday,catan,anna,ben\n")
-    with open(small_disk / "stuffing", "wb", buffering=0) as file, suppress(OSError):
-        while file.write(bytes(4_096)):
+    with open(small_disk / "filler", "wb", buffering=0) as filler, suppress(OSError):
+        while filler.write(bytes(4_096)):
             pass
     if kind == "a ruleset":
-        result, named = ratings("rules", "new", ruleset, db=db), ruleset
+        result, file = ratings("rules", "new", ruleset, db=db), ruleset
     else:
-        result, named = ratings("import", games, "--keep-going", db=db), Path(f"{games}.rejects.jsonl")
-    assert (result.exit_code, f"ratings: {named}: {DISK_FULL}" in result.stderr) == (3, True), result
+        result, file = ratings("import", games, "--keep-going", db=db), Path(f"{games}.rejects.jsonl")
+    assert (result.exit_code, f"ratings: {file}: {DISK_FULL}" in result.stderr) == (3, True), result
     assert not ruleset.exists()

@@ -26,9 +26,9 @@ EVENTS = 3_000
 DISK_FULL = "No space left on device; free some space and run the same command again"
 
 
-def create_with_games(_: Ratings, url: str) -> None:
+def create_with_games(ratings: Ratings, url: str) -> None:
     """Create a ledger with so many games that an export takes a while."""
-    make_empty_ledger(_, url)
+    make_empty_ledger(ratings, url)
     append_games(url, [build_numbered_game(number) for number in range(EVENTS)])
 
 
@@ -44,7 +44,7 @@ def read_head(url: str) -> str:
 
 
 def run_quietly(*arguments: object) -> int:
-    """Run a command without output that Ctrl-C can interrupt, and return its exit code."""
+    """Run a command that Ctrl-C can interrupt, without its output, and return its exit code."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -144,7 +144,7 @@ def test_export_stopped_at_a_step_is_complete_or_absent(
 def test_killed_backup_leaves_no_head_behind(links: int, copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
     """The head of a backup that was killed before it had its name is removed by the next backup.
 
-    It is killed before the first name is given, or between that of the head and its own.
+    The backup is killed before its head has its name, or afterwards, before the backup itself has its name.
     """
     db, folder = copy_ledger_file(create_with_games), tmp_path / "backups"
     command, true_link, links_made = ("--db", db, "backup", "make", folder), os.link, list[Any]()
@@ -173,7 +173,7 @@ def test_killed_backup_leaves_no_head_behind(links: int, copy_ledger_file: Calla
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_interrupted_backups_are_complete(full_url: str, tmp_path: Path, at_length: bool) -> None:
-    """After interrupted backups, the existing ones are complete and old ones are kept."""
+    """After interrupted backups, all existing ones are complete, and at least one is kept."""
     folder, rng = tmp_path / "backups", random.Random(5)
     command = ("--db", full_url, "backup", "make", folder, "--keep", "1d")
     seconds = measure_seconds(*command)
@@ -247,7 +247,7 @@ def test_full_disk_keeps_old_backups(small_disk: Path, copy_ledger_file: Callabl
     resize_disk(small_disk, "8m")
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
     before = sorted(os.listdir(small_disk))
-    filler = small_disk / "stuffing"
+    filler = small_disk / "filler"
     with open(filler, "wb", buffering=0) as file, suppress(OSError):
         while file.write(bytes(4_096)):
             pass
