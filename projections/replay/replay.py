@@ -113,7 +113,7 @@ def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
         carried |= {
             name: trace.make_season_entry(player) for player, name in enumerate(season.names) if trace.on_ladder[player]
         }
-    return add_seeds(carried, stream.seeds)
+    return add_seeds(carried, stream.seeds) if carried else {**stream.seeds}
 
 
 def replay(

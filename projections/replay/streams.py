@@ -207,8 +207,11 @@ class Stream:
 
         Games of tournaments that overlap are not in the order of their times.
         """
-        rows = self.rows[:1] if self.periods is None else self.rows
-        games = [(int(arrays.as_numpy(arrays.take(facts.occurred_at, rows)).min()), "game")] if len(rows) else []
+        first_rows = self.rows[:1]
+        if self.periods is not None and len(self.rows):
+            times = arrays.as_numpy(arrays.take(facts.occurred_at, self.rows))
+            first_rows = self.rows[(index := int(times.argmin())) : index + 1]
+        games = [(facts.occurred_at[row], "game") for row in first_rows]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
     def _take_first_slots(self, slots: int) -> Sequence[Column]:

@@ -121,9 +121,9 @@ def refuse_params(params: FideEloParams, players_max: int) -> str | None:
     units, and a lift computes less than 201 * 10^11 units. Sums over all players stay below 10^17.
     """
     if params.lift and params.lift_from >= params.lift_to:
-        return f"params.lift_from: {params.lift_from} is not below lift_to ({params.lift_to}); lower it, or raise lift_to"
+        return f"params.lift_from: {params.lift_from} is not below lift_to, {params.lift_to}; change one of them"
     if params.high_from <= params.floor:
-        return f"params.high_from: {params.high_from} is not above the floor ({params.floor}); raise it, or lower the floor"
+        return f"params.high_from: {params.high_from} is not above the floor, {params.floor}; change one of them"
     return None
 
 

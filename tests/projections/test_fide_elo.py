@@ -496,11 +496,11 @@ def test_compiled_months_equal_interpreted_ones() -> None:
 REJECTED_PARAMS = {
     "empty range to lift": (
         {"lift": 40, "lift_from": 2000},
-        "params.lift_from: 2000 is not below lift_to (2000); lower it, or raise lift_to",
+        "params.lift_from: 2000 is not below lift_to, 2000; change one of them",
     ),
     "floor of 2400": (
         {"floor": 2400},
-        "params.high_from: 2400 is not above the floor (2400); raise it, or lower the floor",
+        "params.high_from: 2400 is not above the floor, 2400; change one of them",
     ),
 }
 
