@@ -38,7 +38,7 @@ def rank(inputs: RankingInput) -> list[RankedRow]:
 
 def _list_places(inputs: RankingInput, name: str) -> list[MonthPlace]:
     """Return a player's monthly places, best first."""
-    rows = ((month, rows[name]) for month, rows in inputs.months.items() if name in rows)
+    rows = ((month, monthly_rows[name]) for month, monthly_rows in inputs.months.items() if name in monthly_rows)
     return sorted(MonthPlace(row.rank, month) for month, row in rows if row.rank is not None)
 
 
@@ -59,11 +59,12 @@ def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]
     best = _choose_best(inputs, places)
     months_in_sum = {entry.month for entry in best}
+    own_places = {month: place for place, month in places}
     left_out = sorted((month, place) for place, month in places if month not in months_in_sum)
     exceeds_missing = any(entry.place > inputs.params.missing for entry in best)
     lines = [
         *(
-            ExplainedLine(month or "missing", ExactNumber(place), "place" if month else "a month without a place")
+            ExplainedLine(month or "missing", ExactNumber(place), _describe_place(place, own_places.get(month)))
             for place, month in best
         ),
         ExplainedLine(
@@ -77,3 +78,10 @@ def explain(inputs: RankingInput, name: str) -> list[ExplainedLine]:
     if name in inputs.excluded:
         lines.append(ExplainedLine("no rank", None, inputs.excluded[name]))
     return lines
+
+
+def _describe_place(counted: int, own: int | None) -> str:
+    """Describe a place in the sum; `own` is the player's own place, None for a missing month."""
+    if own is None:
+        return "a month without a place"
+    return "place" if own == counted else f"place {own}, which counts as {counted}"

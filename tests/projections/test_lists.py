@@ -286,3 +286,17 @@ def test_year_explains_counted_months():
         ("sum", 650, "of the best 4 places"),
         ("no rank", None, "a free account"),
     ]
+
+
+def test_year_explains_a_capped_place():
+    """The explanation names a player's own place if it counts as the place for a missing month."""
+    results = build_year({"anna": "1 200 150 300 400"}, cap_at_missing=True)
+
+    assert explain("annual", results, "anna") == [
+        ("2010-01", 1, "place"),
+        ("2010-02", 150, "place 200, which counts as 150"),
+        ("2010-03", 150, "place"),
+        ("2010-04", 150, "place 300, which counts as 150"),
+        ("sum", 451, "of the best 4 places"),
+        ("2010-05", None, "place 400, not among the best"),
+    ]
