@@ -1,7 +1,7 @@
 """Describe imported games that repeat recorded games: voided games, and games that equal games from other sources.
 
-If an undo voided the games, or a changeset that only voids several games, the note suggests `ratings undo` for it;
-otherwise, the note suggests `ratings reinstate`.
+If the games were voided by an undo, or by a changeset that consists of several voids, the note suggests `ratings undo`
+for that changeset; otherwise, it suggests `ratings reinstate`.
 
 Another source may be the same sheet under another name:
 
@@ -71,7 +71,7 @@ def _describe_games(game_ids: list[str]) -> str:
 
 
 def _suggest_reinstatement(changeset: Changeset, void: KnownEvent, game_ids: list[str]) -> str:
-    """Return the command that makes games count again that a changeset voided, or the first of them."""
+    """Return a hint with the command that makes the games of a note, or the first of them, count again."""
     is_undo = str(void.data["reason"]).startswith(UNDO_PREFIX)
     if is_undo or (changeset.types.keys() <= VOID_TYPES and changeset.event_count > 1):
         other_voids = changeset.types["game.voided"] - len(game_ids)
@@ -107,9 +107,11 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
         has_several = len(games) > 1
         verb = "games equal games" if has_several else "game equals a game"
         would_count = "they would count twice; the first," if has_several else "it would count twice; the game"
+        same, pronoun = ("they are the same games", "them") if has_several else ("it is the same game", "it")
         yield (
             f"{file}: {len(games):,} {verb} of the same day from another source, so {would_count} in line "
-            f"{first.line}, {result}, equals {csv_item(game_id)}{source}"
+            f"{first.line}, {result}, equals {csv_item(game_id)}{source}; if {same}, leave {pronoun} out of the file, "
+            f"or void {pronoun} after the import: ratings void GAME --reason TEXT"
         )
 
 

@@ -42,7 +42,8 @@ def test_equal_games_of_another_source_are_counted(
     )
     message = (
         "2 games equal games of the same day from another source, so they would count twice; the first, in line 1, "
-        "1 ben, 1 cleo, equals 2024-11-23-1 from club.csv"
+        "1 ben, 1 cleo, equals 2024-11-23-1 from club.csv; if they are the same games, leave them out of the file, or "
+        "void them after the import: ratings void GAME --reason TEXT"
     )
     assert message in " ".join(ratings("import", path, "--preview", db=club).stdout.split())
     result = ratings("import", path, db=club)
