@@ -303,7 +303,7 @@ class Ledger:
         """Return a view of the ledger: games played up to `as_of`, as known at `known_at`, under `rules`.
 
         Args:
-            as_of: A date, which includes the whole day, or a time, as text, as a `date` or as a `datetime` with a time
+            as_of: A date, which includes the whole day, or a time. Pass text, a `date`, or a `datetime` with a time
                 zone. None means no limit.
             known_at: A date or a time, as for `as_of`, or a position of the log. None means the head.
             rules: A version, ID@VERSION, that scores all games of its ruleset. None means each ruleset's own timeline.
@@ -311,7 +311,11 @@ class Ledger:
                 effect of an event ignore this; a comparison refuses such a view.
 
         Returns:
-            A view. The first query of the view raises `BadArgument` if the coordinates are invalid.
+            A view. Its first query checks the coordinates against the ledger, and raises `BadArgument` if they are
+            invalid.
+
+        Raises:
+            BadArgument: An argument has the wrong type, or a `datetime` has no time zone.
         """
         as_of_text, known_at_text = _format_date("as_of", as_of), _format_date("known_at", known_at)
         return _CheckedSnapshot(self._store, as_of_text, known_at_text, rules, close_now=close_now, cache=self._cache)
@@ -343,10 +347,11 @@ class Ledger:
                 `Snapshot.timeline`). The events are refused if the ledger has a later event about such a subject.
 
         Returns:
-            A proposal with `rejections` for errors. Of several events, `line` is the number of the refused one, from 1.
+            A proposal with `rejections` for errors. If `events` is a list, the `line` of a rejection is the number of
+            the refused event, from 1.
 
         Raises:
-            BadArgument: An argument is invalid, or none of the events is about a subject of `based_on`.
+            BadArgument: An argument is invalid, or `based_on` names a subject that none of the events is about.
             ClockBehind: This machine's clock is behind the last event.
             StoreUnavailable: The ledger cannot be read.
         """
@@ -478,7 +483,7 @@ class Ledger:
 
         Raises:
             BadArgument: An argument is invalid.
-            Unknown: Nothing is published.
+            Unknown: A requested list is not published, or no list is.
             RulesetUnusable: A ruleset cannot be used.
         """
         view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)
@@ -500,7 +505,7 @@ class Ledger:
 
         Raises:
             BadArgument: An argument is invalid.
-            Unknown: The player is unknown, or nothing is published.
+            Unknown: The player is unknown, or the ladder has no such published list.
             RuleFailed: The rule failed at a game.
         """
         view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)

@@ -2,9 +2,9 @@
 
 Answers are cached by the head of the log and the current quarter of an hour, so a new event is on the pages within a
 second, and lists close on time. The cache holds at most `CACHE_BYTES`. At most `ANSWERS_AT_ONCE` answers are computed
-at the same time, each for at most `ANSWER_SECONDS_MAX`; a client that would have to wait longer is asked to retry. If
-the ledger uses third-party rules, separate processes compute the answers, because they can be killed. A rule that never
-ends, or that ends its process, is disabled until the next quarter of an hour.
+at the same time. A client that has waited for `ANSWER_SECONDS_MAX` is asked to retry; a computation that has begun goes
+on. If the ledger uses third-party rules, separate processes compute the answers, because they can be killed. A rule
+that never ends, or that ends its process, is disabled until the next quarter of an hour.
 """
 
 import sys
@@ -217,7 +217,7 @@ class Pages:
             self._downloads -= 1
 
     async def _send_chunks(self, chunks: Iterator[bytes], send: Any) -> bool:
-        """Send chunks as fast as the client reads them, and tell whether all could be read.
+        """Send chunks as fast as the client reads them; return False if the ledger could not be read to the end.
 
         After a failure the end of the body is not sent, so the client sees that the download is incomplete.
         """
@@ -297,8 +297,8 @@ class Pages:
     def _read_head(self, *, reopen: bool) -> Head:
         """Return the head of the log; with `reopen`, refuse a ledger that was removed or has another schema.
 
-        The first ledger object stays in use. It connects for every query and caches by chain hash, so it is valid for
-        any ledger at this URL.
+        The first ledger object stays in use. It connects to a server for every query, connects to a file again when
+        the file was replaced, and caches by chain hash, so it is valid for any ledger at this URL.
         """
         if reopen or self._ledger is None:
             opened = open_ledger(self.url)
@@ -369,7 +369,7 @@ class Pages:
         return self._needs_workers[1]
 
     def _compute_in_worker(self, head: Head, request: Request) -> "Response | ErrorReport":
-        """Compute a response in this thread's process; disable rules that kill it. Raises `_HttpError`."""
+        """Compute a response in this thread's worker process; disable rules that kill it. Raises `_HttpError`."""
         while True:
             quarter = _get_current_quarter()
             if self._disabled[0] != quarter:
@@ -395,7 +395,8 @@ class Pages:
             except WorkerLost as error:
                 self._workers.pop(get_ident(), None)
                 LOGGER.warning("%s", error)
-                raise _HttpError(503, f"The process that computed this page ended: {error}.", RETRY) from None
+                message = "The process that computed this page ended unexpectedly; try again."
+                raise _HttpError(503, message, RETRY) from None
 
     async def _start_download(self, head: Head, request: Request, known_etags: Collection[str]) -> Response:
         """Start the download of all games, with an ETag for the head of the log. Raises `_HttpError`."""
@@ -463,7 +464,7 @@ UNREADABLE = (StoreUnavailable, NotALedger, StoreDamaged)
 
 
 class ErrorReport(NamedTuple):
-    """An HTTP error from a worker process; `cannot_read` tells whether the store could not be read."""
+    """An HTTP error as a value; `cannot_read` tells whether the store could not be read."""
 
     status: int
     reason: str
