@@ -1,4 +1,4 @@
-"""Implement `diff`: compare ladders at two sets of coordinates, or published lists with today's standings."""
+"""Implement `diff`: compare ladders, or published lists, at two sets of coordinates."""
 
 import click
 
@@ -20,6 +20,7 @@ from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 @click.pass_obj
 def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], output_format: str) -> int:
     """Compare ladders at coordinates A and B. List the added, removed and moved rows, with points before and after.
+    A row is moved if its points, rank or gold differ.
 
     \b
         ratings diff 217 now club-catan-elo

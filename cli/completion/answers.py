@@ -6,9 +6,9 @@ A shell waits for every answer, so this module loads hardly anything else of the
     =elo-chess/2
     =elo-chess
 
-A line of an answer is `=` and a word, with its meaning after a tab if there is one. The answer `file` or `folder` lets
-the shell list these. The scripts for the shells treat names as data and evaluate nothing in an answer. Words for bash
-are quoted, because bash inserts them unchanged.
+A line of an answer is `=` and a word, with its meaning after a tab if there is one. The answer `file` or `folder` tells
+the shell to complete files or folders itself. The scripts for the shells treat names as data and evaluate nothing in an
+answer. Words for bash are quoted, because bash inserts them unchanged.
 """
 
 from __future__ import annotations
@@ -164,12 +164,14 @@ def _load_table() -> Table:
     table: Table = {}
     options: dict[str, Option] = {}
     for line in _read_text("table.tsv").splitlines():
-        first, second, third, *fourth = line.split("\t")
-        if first:
+        command, *cells = line.split("\t")
+        if command:
+            meaning, argument_kinds = cells
             options = {}
-            table[first] = CommandEntry(second, third.split(", ") if third else [], options)
+            table[command] = CommandEntry(meaning, argument_kinds.split(", ") if argument_kinds else [], options)
         else:
-            options[second] = third, fourth[0]
+            option, value_kinds, meaning = cells
+            options[option] = value_kinds, meaning
     return table
 
 

@@ -16,7 +16,7 @@ GAMES_MAX = 10_000  # the maximum number of games that are described
 
 
 def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences:
-    """Return the numbers of the differences that a sync found, with descriptions of the first `GAMES_MAX` games."""
+    """Return how many differences of each kind a sync found, with descriptions of the first `GAMES_MAX` games."""
     times, people = load_times(connection), read_identities(connection)
     counts = Counter(difference.what for difference in sync.differences)
     return SheetDifferences(

@@ -123,7 +123,7 @@ def _build_row(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:
 
 
 def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | None:
-    """Return the `as_of` at which a published list is compared with today's standings.
+    """Return the `as_of` at which a published list is compared with recomputed standings.
 
     It is None if the list covers a whole month or year. Old lists of other ladders have no `as_of`; these are compared
     at the time when they were recorded.

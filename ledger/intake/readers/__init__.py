@@ -46,7 +46,7 @@ _CHAT = re.compile(
 
 # files with these suffixes are read as tables even if the reader of a package is broken
 TABLE_SUFFIXES = (".csv", ".tsv")
-# exceptions that stop the whole program; they are not errors of a reader
+# exceptions by which the program stops, or stops reading; they are not errors of a reader
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 # by member of a package's reader: a test of its value, and the required type
 _MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -154,13 +154,13 @@ def _list_defects(entry: Any) -> Iterator[str]:
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:
-    has_json_start = _strip_byte_order_mark(start)[:1] in (b"{", b"[")
+    has_json_start = _strip_bom_and_blanks(start)[:1] in (b"{", b"[")
     return has_json_start or Path(name).suffix.lower() in (".jsonl", ".ndjson", ".json")
 
 
 def _is_not_json_lines(name: str, start: bytes) -> bool:
     """Tell whether a file is pretty-printed JSON or a JSON array instead of JSON Lines."""
-    text = _strip_byte_order_mark(start)
+    text = _strip_bom_and_blanks(start)
     first = text.partition(b"\n")[0].rstrip()
     return (b"\n" in text and first in (b"{", b"[")) or (
         first.startswith((b"[{", b"[ {")) and Path(name).suffix.lower() != ".jsonl"
@@ -171,7 +171,7 @@ def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Refuse JSON that is not JSON Lines; the message says which kind of JSON it is according to its first bytes."""
     file = shlex.quote(opened.path) if opened.path else "FILE"
     target = f"{file.removesuffix('.json')}.jsonl" if file.isprintable() and "'" not in file else "FILE.jsonl"
-    start = _strip_byte_order_mark(opened.content.read(4_096))
+    start = _strip_bom_and_blanks(opened.content.read(4_096))
     if b'"pgn"' in start and b"chess.com" in start:
         actual_form = "this is JSON from the Chess.com API"
         remedy = "fetch the same address with /pgn at its end, and import that"
@@ -212,13 +212,14 @@ def _refuse_legacy_office(opened: Opened, options: TableOptions) -> Iterator[Rea
     yield  # makes this a generator, as `Reader.read` requires
 
 
-def _strip_byte_order_mark(start: bytes) -> bytes:
+def _strip_bom_and_blanks(start: bytes) -> bytes:
+    """Remove a byte order mark, and then leading white space."""
     return start.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _refuse_display_format(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Refuse formats that only display tables, such as HTML and PDF."""
-    start = _strip_byte_order_mark(opened.content.read(4_096))
+    start = _strip_bom_and_blanks(opened.content.read(4_096))
     description = next(description for begin, description in OTHER_FORMATS.items() if start.startswith(begin))
     if _HTML.search(start):
         description = "an HTML page, which sites and programs save under names such as .xls and .csv"
@@ -233,7 +234,7 @@ def _refuse_chat(opened: Opened, options: TableOptions) -> Iterator[Read]:
 
 
 CHAT = Reader(
-    "chat", lambda name, start: _CHAT.match(_strip_byte_order_mark(start)) is not None, _refuse_chat, tables=True
+    "chat", lambda name, start: _CHAT.match(_strip_bom_and_blanks(start)) is not None, _refuse_chat, tables=True
 )
 NOT_JSON_LINES = Reader("other JSON", _is_not_json_lines, _refuse_json, tables=False)
 JSON = Reader("json", _looks_like_json, lambda opened, options: read_json_lines(opened.content), tables=False)
@@ -243,7 +244,7 @@ LEGACY_OFFICE = Reader(
 )
 UNSUPPORTED = Reader(
     "other",
-    lambda name, start: _strip_byte_order_mark(start).startswith((*OTHER_FORMATS,)),
+    lambda name, start: _strip_bom_and_blanks(start).startswith((*OTHER_FORMATS,)),
     _refuse_display_format,
     tables=True,
 )
