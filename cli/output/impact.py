@@ -19,10 +19,12 @@ TODAY = "today"
 EFFECT_NUMBERS = ("before", "change", "after")
 
 
-def print_impact(impact: Impact, recorded: tuple[int, int] | None = None) -> None:
+def print_impact(impact: Impact, head: int | None = None, appended: int = 0) -> None:
     """Print the changed players of each ladder, or a summary if there are many; then the differing published lists.
 
-    `recorded` has the positions before and after the events; it is None if they were not recorded.
+    Args:
+        head: the position of the last of the recorded events; None if they were not recorded
+        appended: the number of recorded events
     """
     changes = drop_duplicate_ladders(impact.changes)
     if not changes:
@@ -40,7 +42,7 @@ def print_impact(impact: Impact, recorded: tuple[int, int] | None = None) -> Non
         print_impact_summaries(ladders[:CHANGES_SHOWN_MAX])
         if (more := len(ladders) - CHANGES_SHOWN_MAX) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
-        render.echo(f"\n{_describe_player_list(recorded)}")
+        render.echo(f"\n{_describe_player_list(head, appended)}")
     for period in () if impact.periods is ABSENT else drop_duplicate_ladders(impact.periods):
         for line in _describe_periods(period, impact.times):
             render.print_hanging(line, 2)
@@ -51,13 +53,12 @@ def print_impact(impact: Impact, recorded: tuple[int, int] | None = None) -> Non
     print_differing_lists(impact.published, impact.times, renamed=renamed)
 
 
-def _describe_player_list(recorded: tuple[int, int] | None) -> str:
+def _describe_player_list(head: int | None, appended: int) -> str:
     """Say how to list the affected players."""
-    if recorded is None:
+    if head is None or not appended:
         return "To list the affected players, run the same command with --dry-run --format json"
-    before, after = recorded
     # 0 is not a position, and the first event of a log changes no points
-    return f"To list the affected players: ratings diff {max(before, 1)} {after} --format json"
+    return f"To list the affected players: ratings diff {max(head - appended, 1)} {head} --format json"
 
 
 def _describe_periods(period: PeriodImpact, times: TimeFormat) -> Iterator[str]:

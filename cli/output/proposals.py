@@ -130,7 +130,7 @@ def print_import_outcome(outcome: ImportOutcome) -> None:
     if outcome.impact is not ABSENT and (result.would_append if dry_run else result.appended):
         # a sync also records its batch, which is not counted
         event_count = result.appended + (outcome.sync is not ABSENT)
-        print_impact(outcome.impact, None if dry_run else (outcome.head - event_count, outcome.head))
+        print_impact(outcome.impact, None if dry_run else outcome.head, event_count)
     if outcome.published is not ABSENT:
         print_differing_lists(outcome.published, outcome.times)
 
@@ -200,11 +200,6 @@ def format_rejection(rejection: Rejection) -> str:
     return render.plain(f"{location}{' ' if location else ''}{rejection.code}: {rejection.message}")
 
 
-def _find_positions(last: int | None, appended: int) -> tuple[int, int] | None:
-    """Return the positions before and after appended events, given the last one's position; None without any."""
-    return None if last is None or not appended else (last - appended, last)
-
-
 def print_decision_outcome(outcome: DecisionOutcome) -> None:
     """Print the result of recording events of one type, and their impact."""
     result = outcome.intake_result
@@ -224,7 +219,7 @@ def print_decision_outcome(outcome: DecisionOutcome) -> None:
     else:
         render.echo(f"{outcome.type} is recorded at position {outcome.position}.")
     if not TYPES[outcome.type].is_silent:
-        print_impact(outcome.impact, _find_positions(outcome.position, outcome.appended))
+        print_impact(outcome.impact, outcome.position, outcome.appended)
 
 
 def print_refused(result: IntakeResult) -> None:
@@ -253,7 +248,7 @@ def print_rulesets_published(outcome: RulesetOutcome) -> None:
             f"{names}: {result.appended} published, {result.existing} already published; the head is {outcome.head}", 2
         )
     if result.would_append:
-        print_impact(outcome.impact, _find_positions(outcome.head, outcome.appended))
+        print_impact(outcome.impact, outcome.head, outcome.appended)
 
 
 def print_list_published(outcome: ListOutcome) -> None:
@@ -307,7 +302,7 @@ def print_undone(outcome: UndoOutcome) -> None:
     if outcome.is_refused:
         print_refused(outcome.intake_result)
         return
-    print_impact(outcome.impact, _find_positions(outcome.position, outcome.appended))
+    print_impact(outcome.impact, outcome.position, outcome.appended)
     if not outcome.dry_run:
         print_undo_result(outcome)
 

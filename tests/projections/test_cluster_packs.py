@@ -1,4 +1,4 @@
-"""Ledgers where more than its own games decides a ladder: a pack has all that decides it."""
+"""Ladders that depend on more than their own games: their packs have everything that they depend on."""
 
 import json
 from collections.abc import Callable, Sequence

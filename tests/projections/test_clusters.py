@@ -82,7 +82,7 @@ def test_clusters_simulate_like_one_process(
 
 
 def _iterate_altered_rulesets(ledger: Ledger) -> Iterator[dict[str, Any]]:
-    """Yield the newest versions of all rulesets with other numbers."""
+    """Yield the newest version of each ruleset with every whole number of its parameters increased by 1."""
     view = Snapshot(ledger)
     newest = {row.version.partition("@")[0]: row.version for row in view.rulesets().rows}
     for data in (view.ruleset(version).data for version in newest.values()):
@@ -93,8 +93,8 @@ def _iterate_altered_rulesets(ledger: Ledger) -> Iterator[dict[str, Any]]:
 def test_rebuilds_on_clusters_store_the_rows_of_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, ratings: Ratings
 ) -> None:
-    """A rebuild on a cluster stores the rows of a local one, of all ladders or some, with history or without, and
-    verifies.
+    """A rebuild on a cluster stores the rows of a local one, for all ladders or some, with history or without, and
+    `verify` accepts them.
     """
     create_ledger(store)
     log = draw_history(11, 110)
@@ -105,11 +105,11 @@ def test_rebuilds_on_clusters_store_the_rows_of_one_process(
         ):  # fmt: skip
             enter(store, part)
             stored = []
-            for where in (ON_CLUSTER, ()):
-                assert ratings("rebuild", *options, *where, db=store).exit_code == 0
+            for engine in (ON_CLUSTER, ()):
+                assert ratings("rebuild", *options, *engine, db=store).exit_code == 0
                 stored.append(read_stored_rows(store))
-                # another process checks the rows
-                assert ratings("verify", *([] if where else ON_CLUSTER), db=store).exit_code == 0
+                # rows from the cluster are verified by one process, and the other way round
+                assert ratings("verify", *([] if engine else ON_CLUSTER), db=store).exit_code == 0
             assert stored[0] == stored[1] != []
         assert ratings("rebuild", "--check", *ON_CLUSTER, db=store).exit_code == 0
     # only segments and their numbers are still of use

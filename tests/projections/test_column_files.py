@@ -101,8 +101,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_column(path: Path, numbers: list[int], code: str) -> StoredColumn:
     """Write a file with these numbers in two parts, and return its column."""
-    half = len(numbers) // 3
-    parts = [array(code, part) for part in (numbers[:half], numbers[half:])]
+    cut = len(numbers) // 3
+    parts = [array(code, part) for part in (numbers[:cut], numbers[cut:])]
     path.write_bytes(b"".join(map(bytes, encode_columns({"numbers": (code, parts)}, {}))))
     file = open_file(path)
     assert file is not None
@@ -110,7 +110,7 @@ def write_column(path: Path, numbers: list[int], code: str) -> StoredColumn:
 
 
 def write_chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: list[int]) -> LayeredColumn:
-    """Write consecutive columns with these numbers, cut at some places, and return the chain."""
+    """Write consecutive columns with these numbers, cut at these indices, and return the chain."""
     bounds = [0, *sorted(min(cut, len(numbers)) for cut in cuts), len(numbers)]
     parts = [numbers[first:last] for first, last in pairwise(bounds)]
     return LayeredColumn([write_column(folder / f"{at}", part, code) for at, part in enumerate(parts)], items)
@@ -344,9 +344,9 @@ def answer(ledger: rl.Ledger, at: Coordinates, query: Query) -> Any:
         return type(problem).__name__, str(problem)
 
 
-def damage_files(place: Path, chance: Random) -> str:
+def damage_files(folder: Path, chance: Random) -> str:
     """Damage one of the files now and then; return the kind of damage."""
-    files = sorted(path for path in place.rglob("*") if path.is_file() and path.stat().st_size)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
     damage = chance.choice(("flip", "flip", "flip", "cut", "lose", "swap", "nothing", "nothing"))
     if not files or damage == "nothing":
         return "nothing"

@@ -31,7 +31,7 @@ PLAYERS = 14
 
 
 def draw_stream(rule: Rule, seed: int) -> Stream:
-    """Return random games that the rule can score, under all its parameters in turn, with adjustments in between."""
+    """Return random games that the rule can score, with random changes of parameters and adjustments in between."""
     chance = random.Random(seed)
     bound = [rule.params.model_validate(params) for params in PARAMS.get(rule.id, [{}])]
     versions: list[Any] = [Version(None, rule, params, rule.prepare(params), None, 1) for params in bound]  # type: ignore[arg-type]
@@ -39,19 +39,20 @@ def draw_stream(rule: Rule, seed: int) -> Stream:
     stream.persons = [*range(PLAYERS)]
     pools = [iter(list_boards(rule, params, GAMES, seed)) for params in PARAMS.get(rule.id, [{}])]
     columns: list[list[int]] = [[] for _ in rule.columns]
-    which = 0
+    version_index = 0
     for game in range(GAMES):
-        which = chance.randrange(len(versions)) if chance.random() < 0.1 else which
-        n, _, own = next(pools[which])
+        version_index = chance.randrange(len(versions)) if chance.random() < 0.1 else version_index
+        n, _, own = next(pools[version_index])
         stream.players.extend(sorted(chance.sample(range(PLAYERS), n)))
         for column, numbers in zip(columns, own, strict=True):
             column.extend(numbers)
         stream.offsets.append(len(stream.players))
-        stream.version_indices.append(which)
+        stream.version_indices.append(version_index)
         stream.rows.append(game)
         if chance.random() < 0.03:
             units = chance.randint(-5, 5) * rule.scale
-            stream.adjustments.append(StreamAdjustment(game, chance.randrange(PLAYERS), units, which, 10_000 + game, 0))
+            player = chance.randrange(PLAYERS)
+            stream.adjustments.append(StreamAdjustment(game, player, units, version_index, 10_000 + game, 0))
     code = "h" if all(-(2**15) <= value < 2**15 for column in columns for value in column) else "q"
     stream.columns = [array(code, column) for column in columns]
     joined = dict.fromkeys(
@@ -64,7 +65,7 @@ def draw_stream(rule: Rule, seed: int) -> Stream:
 
 
 def replay_both_ways(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the results of a replay interpreted, then compiled: trace, steps of all players, and first half."""
+    """Return the results of a replay interpreted, then compiled: trace, steps and first half, or the failure."""
     results: list[Any] = []
     for games in (10**9, 1):
         set_thresholds(monkeypatch, compiled_games=games)
@@ -180,6 +181,7 @@ def test_reason_for_not_compiling_is_extracted(numba_message: str, reason: str) 
 def test_replay_without_numba_is_interpreted(monkeypatch):
     """Without numba, a long history is replayed by the interpreted rule."""
     monkeypatch.setattr(compiling, "is_available", lambda: False)
+    monkeypatch.setattr(compiling, "compile_with_rule", None)  # a call would fail
     interpreted, compiled = replay_both_ways(draw_stream(load_built_in_rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
 

@@ -274,12 +274,10 @@ def test_explained_parts_name_their_source():
 
 def test_dust_is_explained_only_for_its_winner():
     """Dust is explained only for the winner who gets it."""
-    term = "dust", 1, "the rest of all contributions after rounding down", ""
-    for dust, last in (("winner", term), ("burn", None)):
+    dust_term = "dust", 1, "the rest of all contributions after rounding down", ""
+    for dust, expected in (("winner", [dust_term]), ("burn", [])):
         terms_by_player = explain_game([1000] * 5, [1, 2, 3, 4, 5], dust=dust)
-        assert [term for player_terms in terms_by_player for term in player_terms if term[0] == "dust"] == (
-            [last] if last else []
-        )
+        assert [term for player_terms in terms_by_player for term in player_terms if term[0] == "dust"] == expected
 
 
 def score_naively(points, places, seconds, table, bonus, limit, dust):

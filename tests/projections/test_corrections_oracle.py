@@ -107,11 +107,11 @@ def append_steps(ledger: Ledger, steps: list[Step], log: Log) -> Log:
 
 def check_ladders(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[str, Ladder]:
     """Compare every ladder at a position and an instant with the oracle; return the oracle's ladders."""
-    upto = None if as_of is None else parse_instant(as_of)
-    since = None if upto is None else to_microseconds(upto)
+    as_of_time = None if as_of is None else parse_instant(as_of)
+    as_of_microseconds = None if as_of_time is None else to_microseconds(as_of_time)
     known = [event for event in log if event["position"] <= known_at]
-    program = load_ladders(ledger, since, known_at=known_at)
-    expected = compute_ladders(known, upto)
+    program = load_ladders(ledger, as_of_microseconds, known_at=known_at)
+    expected = compute_ladders(known, as_of_time)
     rated_ids = [ruleset_id for ruleset_id in program.facts.rulesets if ruleset_id in BOOK]
     ladder_names = {name for ruleset_id in rated_ids for name in program.streams(ruleset_id)}
     assert ladder_names == {name for name, expected_ladder in expected.items() if expected_ladder.points}
@@ -170,7 +170,7 @@ def add_counts(counts: Mapping[str, int]) -> None:
 
 
 def count_row_cases(ladder: Ladder) -> Counter[str]:
-    """Return how often each case of a list occurs in a ladder."""
+    """Return how often each case of standings occurs on a ladder."""
     rows = ladder.rank_rows()
     has_unqualified = any(not row.qualified for row in rows)
     return Counter(

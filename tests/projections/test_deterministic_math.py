@@ -16,7 +16,7 @@ from ratings_ledger import rules
 
 @pytest.mark.parametrize("count", mark_many_cases(2_000, 20_000))
 def test_exp_and_ln_are_right_to_fourteen_digits(count: int) -> None:
-    """For drawn numbers, the relative errors of `exp` and `ln` are below 1e-14."""
+    """For random numbers, the relative errors of `exp` and `ln` are below 1e-14."""
     random, largest = Random(1), {"exp": Decimal(0), "ln": Decimal(0)}
     with localcontext(prec=40):
         for _ in range(count):
@@ -56,7 +56,6 @@ def test_compiled_arithmetic_equals_python() -> None:
         assert compiled["ln"](math.exp(exponent / 2)) == rules.ln(math.exp(exponent / 2))
 
 
-# by name: (function that draws arguments, exact result, largest error in units)
 Draw = Callable[[Random, int], tuple[int, ...]]
 SCALES = (1, 7, 840, 10**6, 2**32, 10**12)
 
@@ -66,6 +65,7 @@ def draw_size(random: Random, bits: int) -> int:
     return random.choice((-1, 1)) * random.getrandbits(random.randint(1, bits))
 
 
+# by name: (function that draws arguments, exact result, largest error in units)
 FIXED_FUNCTIONS: dict[str, tuple[Draw, Callable[..., Decimal], str]] = {
     "fixed_multiply": (
         lambda random, scale: (draw_size(random, 61), draw_size(random, 61), scale),

@@ -91,7 +91,7 @@ def iterate_results(value: Any) -> Iterator[Result]:
 
 @pytest.mark.parametrize("name", SEQUENCES | OTHER_RESULTS)
 def test_every_result_is_one_short_line(name: str, ledger: rl.Ledger) -> None:
-    """A result, and each result in it, is one line without sentinels, raw numbers for times, and ids for machines."""
+    """A result, and each result in it, is one line without sentinels, raw numbers for times, or ids for machines."""
     result = (SEQUENCES | OTHER_RESULTS)[name](ledger, ledger.at())
     for part in iterate_results(result):
         line = repr(part)
@@ -118,14 +118,14 @@ def test_lines_show_main_members(ledger: rl.Ledger) -> None:
     assert repr(view.history(LADDER, "anna").steps) == "Course(3 changes)"
     assert repr(propose_correction(ledger)) == "Proposal(1 to append, 0 refused)"
     assert repr(propose_correction(ledger).impact()).startswith("Impact(7 rows")
-    plan = ledger.propose({"game_id": "g-9"}, by="mira")
-    assert repr(plan) == "Proposal(0 to append, 1 refused)"
+    refused_proposal = ledger.propose({"game_id": "g-9"}, by="mira")
+    assert repr(refused_proposal) == "Proposal(0 to append, 1 refused)"
     with ledger.at().side_loader():  # the class that checks arguments has the name of the public class
         assert "Checked" not in repr(view)
 
 
-class Cells(HTMLParser):
-    """The texts of a table's cells; a parser that checks that every element is closed and none is a script."""
+class CellParser(HTMLParser):
+    """A parser that collects the texts of cells, and checks that all elements are closed and none is a script."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,11 +146,11 @@ class Cells(HTMLParser):
 
 def parse_cells(result: Any) -> list[str]:
     """Return the texts of the cells that a notebook shows."""
-    cells = Cells()
-    cells.feed(result._repr_html_())
-    cells.close()
-    assert cells.open == []
-    return cells.texts
+    parser = CellParser()
+    parser.feed(result._repr_html_())
+    parser.close()
+    assert parser.open == []
+    return parser.texts
 
 
 @pytest.mark.parametrize("name", SEQUENCES | OTHER_RESULTS)
@@ -200,8 +200,8 @@ def test_results_with_rows_behave_like_tuples(name: str, ledger: rl.Ledger) -> N
     assert result[::-1] == rows[::-1]
     assert result[5000:] == ()
     assert "anna" not in result
-    for place, row in enumerate(rows):
-        assert result[place] == row == result[place - len(rows)]
+    for index, row in enumerate(rows):
+        assert result[index] == row == result[index - len(rows)]
         assert row in result
         assert result.index(row) == rows.index(row)
         assert result.count(row) == rows.count(row)
@@ -259,9 +259,10 @@ def test_formats_agree_with_decimals_and_floats() -> None:
 
 
 def _is_half(number: Fraction, spec: str) -> bool:
-    """Tell whether the float rounds a half to even, or differs from the number itself."""
+    """Tell whether a number is halfway between two results, where floats round to even or not exactly."""
     places = int(spec.rpartition(".")[2][0]) + 2 * spec.endswith("%")
-    return (number * 10**places * 2).denominator == 1 or "e" in spec
+    halves = number * 10**places * 2
+    return halves.denominator == 1 and halves.numerator % 2 == 1
 
 
 def test_numbers_stay_fractions() -> None:
@@ -300,7 +301,7 @@ def test_invalid_formats_are_rejected(spec: str) -> None:
     ],
 )  # fmt: skip
 def test_duplicate_ladder_is_hidden(rows: list[tuple[str, int]], shown: list[str]) -> None:
-    """Rows of a ladder of one size are hidden exactly if those of the ladder of all sizes are equal."""
+    """Rows of a ladder of one size are hidden if and only if those of the ladder of all sizes are equal."""
     table = [rl.PersonRow("anna", ladder, rank, ExactNumber(7), 1) for ladder, rank in rows]
     assert [row.ladder for row in drop_duplicate_ladders(table)] == shown
 

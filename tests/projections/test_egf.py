@@ -33,7 +33,7 @@ def compute_ratings(ratings: list[int], columns: list[list[int]]) -> list[Decima
 
 
 def test_published_example() -> None:
-    """A win of 2100 over 2100 gives 2109.306, and the loser keeps the bonus."""
+    """A win of 2100 over 2100 gives 2109.306, and the loser gets the bonus, too."""
     assert compute_ratings([2100, 2100], build_columns([1, 2])) == [Decimal("2109.306246"), Decimal("2091.725310")]
 
 
@@ -89,7 +89,7 @@ def draw_game(random: Random) -> tuple[list[int], list[list[int]]]:
 
 @pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_ratings_are_within_half_a_unit_of_the_oracle(count: int) -> None:
-    """In drawn games and 50 tournaments, every rating is within half a unit of the formulas."""
+    """In random games and 50 tournaments, every rating is within half a unit of the formulas."""
     random, largest = Random(1), Decimal(0)
     with localcontext(prec=40):
         for _ in range(count):
@@ -113,7 +113,7 @@ def test_ratings_are_within_half_a_unit_of_the_oracle(count: int) -> None:
 
 @pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_unrounded_points_are_within_1e_10_of_the_oracle(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In drawn games of full weight, a player's gain before rounding is within 1e-10 points of the exact one."""
+    """In random games of full weight, a player's gain before rounding is within 1e-10 points of the exact one."""
     random, largest, unrounded = Random(3), Decimal(0), record_rounding(monkeypatch, RULE)
     constants = RULE.prepare(PARAMS)
     with localcontext(prec=40):
@@ -135,7 +135,7 @@ def draw_tournament(random: Random) -> tuple[list[list[int]], list[tuple[list[in
 
 @pytest.mark.slow
 def test_compiled_games_and_tournaments_equal_interpreted_ones() -> None:
-    """200 drawn games and 20 tournaments, compiled, equal the interpreted ones."""
+    """200 random games and 20 tournaments, compiled, equal the interpreted ones."""
     random = Random(2)
     for _ in range(200):
         ratings, columns = draw_game(random)
@@ -169,7 +169,7 @@ def test_extreme_ratings_can_be_rated() -> None:
     ],
 )
 def test_games_that_cannot_be_scored_are_rejected(columns: list[list[int]], reason: str) -> None:
-    """A game without data that the rule reads is rejected with the reason."""
+    """A game that the rule cannot score is rejected with the reason."""
     assert RULE.check is not None
     assert RULE.check(len(columns[0]), columns, PARAMS) == reason
 

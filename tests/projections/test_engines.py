@@ -73,7 +73,7 @@ def test_damaged_output_is_computed_again(tmp_path: Path) -> None:
 
 
 def test_tls_needs_certificates(tmp_path: Path, one_db: str, ratings: Ratings) -> None:
-    """Without certificates, or with missing files, the error names where they belong."""
+    """Without certificates, the error names where they belong; with missing files, it says that they cannot be read."""
     pytest.importorskip("distributed", reason="the extra cluster is not installed")
     import dask
 
@@ -98,22 +98,22 @@ def test_segments_need_an_engine(
     """`--segments` is rejected without an engine; the same folder from the environment is accepted, as it is for all
     commands.
     """
-    place = str(tmp_path / "sealed")
+    folder = str(tmp_path / "sealed")
     commands = [("rebuild",), ("verify",), ("nightly",), ("whatif", "catan-elo")]
     for command in commands:
-        result = ratings(*command, "--segments", place, db=one_db)
+        result = ratings(*command, "--segments", folder, db=one_db)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "--segments works only with --on; add --on, such as --on processes:4" in result.stderr
-    monkeypatch.setenv("RATINGS_SEGMENTS", place)
+    monkeypatch.setenv("RATINGS_SEGMENTS", folder)
     assert [ratings(*command, db=one_db).exit_code for command in commands] == [0] * len(commands)
     # an engine in the environment is used
     monkeypatch.setenv("RATINGS_ENGINE", "processes:none")
-    assert "processes" in ratings("verify", "--segments", place, db=one_db).stderr
-    assert not Path(place).exists()
+    assert "processes" in ratings("verify", "--segments", folder, db=one_db).stderr
+    assert not Path(folder).exists()
 
 
 def test_verify_checks_the_engine_before_the_log(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A bad engine or a bad place for segments is rejected before the log is read and a wrong head is reported."""
+    """A bad engine or a bad folder for segments is rejected before the log is read, so no wrong head is reported."""
     (tmp_path / "file").touch()
     options_by_problem = {"is not a number of processes": ["processes:none"],
                  "cannot be used for segments": ["processes:1", "--segments", tmp_path / "file"]}  # fmt: skip

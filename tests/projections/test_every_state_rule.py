@@ -95,7 +95,7 @@ def replay_digests(name: str, ladders: Any) -> Answers:
 
 
 def choose_instants(facts: Any, count: int) -> list[int]:
-    """Return `count` instants over the whole history: those of games, and shortly before them."""
+    """Return about `count` instants over the whole history: those of games, or a few microseconds before them."""
     played = sorted(facts.occurred_at)
     step = max(1, len(played) // count)
     return [at - early for early, at in enumerate(played[::step])]
@@ -197,7 +197,9 @@ def test_open_ledgers_and_cached_traces_are_continued(
 def test_earlier_positions_equal_replays_of_the_log_until_then(
     ledger: Ledger, plain_facts: Any, expected: Answers
 ) -> None:
-    """At earlier positions every ladder equals a replay of the log until then, and differs from the present one."""
+    """At earlier positions every ladder equals a replay of the log until then, and each ruleset has a ladder that differs
+    from the present one.
+    """
     differing_rulesets = set[str]()
     with rl.open(ledger.location) as opened:
         for position in range(plain_facts.position, 60, -plain_facts.position // 8):

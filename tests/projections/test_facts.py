@@ -60,12 +60,12 @@ def draw_games(count: int) -> Iterator[dict[str, Any]]:
     chance = Random(5)
     for number in range(count):
         names = chance.sample([f"p{index}" for index in range(12)], 4)
-        kind = chance.choice(("plain", "scored", "doubles", "battle", "fine"))
+        kind = chance.choice(("plain", "scored", "doubles", "battle", "decimals"))
         players: list[dict[str, Any]] = [{"player": name, "place": place} for place, name in enumerate(names, 1)]
         members: dict[str, Any] = {}
-        if kind in ("scored", "fine"):
+        if kind in ("scored", "decimals"):
             scores: list[Any] = sorted((chance.randrange(-5, 9) for _ in names), reverse=True)
-            if kind == "fine":
+            if kind == "decimals":
                 scores = [f"{score}.5" if score >= 0 else score for score in scores]
             players = [player | {"score": score} for player, score in zip(players, scores, strict=True)]
         if kind == "doubles":
@@ -207,7 +207,7 @@ def test_sealed_segment_has_numbers_and_clubs_of_its_games(tmp_path: Path, monke
     (tmp_path / "segment").write_bytes(b"".join(map(bytes, segments.encode_segment(facts, {"name": "segment"}))))
     opened = OpenedObject(open_object_store(str(tmp_path)), "segment")
     all_cells = np.ones(len(facts.cells), dtype=bool)
-    found_columns = set[str]()
+    compared_columns = set[str]()
     for part in segments.read_games_of_cells(opened, all_cells):
         rows = [find_row_at(facts.first_position, at) for at in part.rows["first_position"].tolist()]
         alone = facts.select_rows(arrays.as_column(np.array(rows)))
@@ -218,7 +218,7 @@ def test_sealed_segment_has_numbers_and_clubs_of_its_games(tmp_path: Path, monke
             if name not in part.slots:
                 assert expected is None or len({*expected}) == 1
                 continue
-            found_columns.add(name)
+            compared_columns.add(name)
             if name == "club":
                 clubs = base._map_clubs(club_facts, opened, part.slots[name]).tolist()
                 assert [None if number < 0 else club_facts.texts[number] for number in clubs] == [
@@ -226,7 +226,7 @@ def test_sealed_segment_has_numbers_and_clubs_of_its_games(tmp_path: Path, monke
                 ]
             else:
                 assert part.slots[name].tolist() == expected
-    assert len(found_columns) == 7
+    assert len(compared_columns) == 7
 
 
 @pytest.fixture(params=["by numpy", "one by one"])
@@ -267,8 +267,8 @@ def test_column_lookups_equal_plain_loops() -> None:
 @pytest.mark.usefixtures("lookup_method")
 @pytest.mark.parametrize("compiled", [True, False])
 def test_looked_up_games_equal_the_facts(compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Games looked up at once equal the facts of each, and a continued trace has the players of many games like of
-    each.
+    """Games looked up at once equal the facts of each game, and so do the players of many games of a trace, also if it
+    was continued.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, traced_games=1, games_per_replayed_game=0)
@@ -303,8 +303,8 @@ def test_looked_up_games_equal_the_facts(compiled: bool, tmp_path: Path, monkeyp
 def test_known_names_are_found_without_reading_all(
     cached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
-    """At every position of random histories, a name is known exactly if a full search finds it; most need no full
-    search.
+    """At every position of random histories, a name is known if and only if a full search finds it; most known
+    names need no full search.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_thresholds(monkeypatch, cached_events=1 if cached else 10**9)

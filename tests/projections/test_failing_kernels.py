@@ -19,8 +19,9 @@ from ratings_ledger.rules import UNITS_MAX, Rule, exp, ln, real, root, units
 Ratings = Callable[..., Any]
 SOUND_LADDER = "elo-chess/all"
 GAMES = 6
-# the kernels fail in the game that has a place 3
 LINES = Path(__file__).read_text(encoding="utf-8").splitlines()
+
+# the kernels fail in the game that has a place 3
 
 
 def score_infinity(n, before, columns, constants, table, after):
@@ -167,7 +168,9 @@ def publish(monkeypatch: pytest.MonkeyPatch, db: str, rule: Rule, members: str =
 def check_failure(
     ratings: Ratings, db: str, *, game: str, message: str, line: int | None, is_thorough: bool = False
 ) -> None:
-    """Check that answers about the ladder fail with its game, message and line, and that other ladders answer."""
+    """Check that answers about the ladder fail with this game, message and line, while other ladders answer and games
+    can be recorded.
+    """
     pattern = rf"own: the rule failed at position \d+ \(game {game}\): {re.escape(message)}"
     pattern += rf".*\(test_failing_kernels\.py, line {line or r'[0-9]+'}\)"
     ladder_commands = ("standings", "own"), ("history", "anna", "own"), ("books", "own"), ("explain", game, "own")

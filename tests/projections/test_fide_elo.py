@@ -535,7 +535,7 @@ def test_shipped_versions_can_follow_each_other() -> None:
 
 
 def test_samples_can_be_scored() -> None:
-    """Drawn columns are those of a two-player game that the rule can score."""
+    """Random columns are those of a two-player game that the rule can score."""
     assert RULE.sample is not None
     chance, params = random.Random(1), RULE.params()
     for _ in range(100):

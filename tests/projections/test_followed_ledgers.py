@@ -38,15 +38,15 @@ def test_open_ledger_answers_like_a_new_one(tmp_path: Path, at_length: bool, cas
         log = draw_history(seed, 60)
         path = tmp_path / "ratings.db"
         path.write_bytes(template)
-        begun = len(build_base_log(0)) + chance.randint(5, 20)
+        begin = len(build_base_log(0)) + chance.randint(5, 20)
         writer = open_ledger(str(path))
-        assert enter(writer, log[:begun]).appended == begun
+        assert enter(writer, log[:begin]).appended == begin
         with ratings_ledger.open(path) as followed:
-            for at, event in enumerate(log[begun:], begun + 1):
+            for position, event in enumerate(log[begin:], begin + 1):
                 assert enter(writer, [event]).appended == 1
                 if chance.random() < 0.3:  # let several events accumulate
                     continue
-                queries = [*iterate_queries(chance, log[:at], at)]
+                queries = [*iterate_queries(chance, log[:position], position)]
                 with ratings_ledger.open(path) as new:
                     for name, arguments, known_at in queries:
                         assert get_result(followed, name, arguments, known_at) == get_result(

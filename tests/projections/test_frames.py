@@ -80,7 +80,7 @@ def test_missing_library_is_named(view: ratings_ledger.View, monkeypatch: pytest
         view.balance("elo-catan/all").arrow()
 
 
-def test_every_answer_with_rows_has_their_kind() -> None:
+def test_every_answer_knows_the_type_of_its_rows() -> None:
     """Every public answer with rows knows their type, also when it is empty."""
     public = [getattr(ratings_ledger, name) for name in ratings_ledger.__all__]
     answers = [kind for kind in public if isinstance(kind, type) and issubclass(kind, Result)]
@@ -89,13 +89,13 @@ def test_every_answer_with_rows_has_their_kind() -> None:
     assert all(issubclass(kind.row_kind(), Result) for kind in with_rows)
 
 
-EXTRA = "the extra frames is not installed"
+NOT_INSTALLED = "the extra frames is not installed"
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 @pytest.fixture
 def ledger(copy_ledger_file: Callable[..., str]) -> Any:
-    """Return the ledger of `make_ledger_with_games`."""
+    """Yield the ledger of `make_ledger_with_games`."""
     with ratings_ledger.open(Path(copy_ledger_file(make_ledger_with_games))) as opened:
         yield opened
 
@@ -103,7 +103,7 @@ def ledger(copy_ledger_file: Callable[..., str]) -> Any:
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_every_sequence_becomes_a_frame(name: str, ledger: ratings_ledger.Ledger) -> None:
     """Each result with rows becomes a frame of each library, exact and with floats, with the same columns in all."""
-    pandas, polars, pa = (pytest.importorskip(library, reason=EXTRA) for library in LIBRARIES)
+    pandas, polars, pa = (pytest.importorskip(library, reason=NOT_INSTALLED) for library in LIBRARIES)
     result = SEQUENCES[name](ledger, ledger.at())
     streamed = pa.table(result)
     assert streamed.num_rows == len(result)
@@ -124,7 +124,7 @@ def test_every_sequence_becomes_a_frame(name: str, ledger: ratings_ledger.Ledger
 def test_floats_and_exact_numbers(ledger: ratings_ledger.Ledger) -> None:
     """Numbers are floats by default; exact numbers are texts for `Fraction`, beside decimals."""
     for library in LIBRARIES:
-        pytest.importorskip(library, reason=EXTRA)
+        pytest.importorskip(library, reason=NOT_INSTALLED)
     history = ledger.at().history(LADDER, "anna")
     frame, exact = history.to_pandas(), history.to_pandas(exact=True)
     assert [*frame.columns[:2]] == ["ladder", "player"]
@@ -141,7 +141,7 @@ def test_floats_and_exact_numbers(ledger: ratings_ledger.Ledger) -> None:
 
 def test_times_and_missing_values_have_their_types(ledger: ratings_ledger.Ledger) -> None:
     """Times are timestamps in UTC, also if the log has them as text; missing values keep integer columns."""
-    pandas, polars, pa = (pytest.importorskip(library, reason=EXTRA) for library in LIBRARIES)
+    pandas, polars, pa = (pytest.importorskip(library, reason=NOT_INSTALLED) for library in LIBRARIES)
     view = ledger.at()
     history = view.history(LADDER, "anna")
     frame = history.to_pandas()
@@ -160,7 +160,7 @@ def test_times_and_missing_values_have_their_types(ledger: ratings_ledger.Ledger
 
 def test_games_and_events_have_columns_of_their_members(ledger: ratings_ledger.Ledger) -> None:
     """A recorded game or event has a column for each member; members that are objects or lists are JSON."""
-    pytest.importorskip("pyarrow", reason=EXTRA)
+    pytest.importorskip("pyarrow", reason=NOT_INSTALLED)
     games, events = ledger.at().games(), ledger.at().events()
     frame = games.arrow()
     assert frame["game_id"].to_pylist() == [row.data["game_id"] for row in games]
@@ -172,7 +172,7 @@ def test_games_and_events_have_columns_of_their_members(ledger: ratings_ledger.L
 
 def test_frames_without_rows_have_the_same_types(ledger: ratings_ledger.Ledger) -> None:
     """A frame without rows has the columns and types of one with rows, for several kinds of answers."""
-    pytest.importorskip("pyarrow", reason=EXTRA)
+    pytest.importorskip("pyarrow", reason=NOT_INSTALLED)
     import pyarrow as pa
 
     view, before = ledger.at(), ledger.at(as_of="2023-12-31")
@@ -200,22 +200,22 @@ class _StandingRows(RowSequence[ratings_ledger.Standing]):
 
 def test_states_become_columns_of_floats() -> None:
     """The numbers of a state are columns of floats, from exact numbers; an arrow table has them as structures."""
-    pytest.importorskip("pyarrow", reason=EXTRA)
+    pytest.importorskip("pyarrow", reason=NOT_INSTALLED)
     import pyarrow as pa
 
     states = [("1638", "4914/3", "110", "221/2"), ("1500", "1500", "350", "350")]
     rows = tuple(
         ratings_ledger.Standing(
-            place,
-            f"player-{place}",
+            rank,
+            f"player-{rank}",
             Fraction(exact),
             9,
             True,
-            provisional=place == 2,
+            provisional=rank == 2,
             state={"rating": rating, "deviation": deviation},
             state_exact={"rating": exact, "deviation": width},
         )
-        for place, (rating, exact, deviation, width) in enumerate(states, 1)
+        for rank, (rating, exact, deviation, width) in enumerate(states, 1)
     )
     frame = pa.table(_StandingRows(rows))
     assert frame["state_rating"].to_pylist() == [1638.0, 1500.0]
@@ -245,7 +245,7 @@ def test_each_missing_library_is_named(
 def test_times_of_every_year_are_timestamps(ledger: ratings_ledger.Ledger) -> None:
     """The first and the last possible instant are timestamps in each library."""
     for library in LIBRARIES:
-        pytest.importorskip(library, reason=EXTRA)
+        pytest.importorskip(library, reason=NOT_INSTALLED)
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]
     rows = tuple(ratings_ledger.RankChange(None, instant, None, 0) for instant in ends)
     ranks = ratings_ledger.Ranks("anna", LADDER, ledger.at().ranks(LADDER, "anna").at, "day", rows)

@@ -13,6 +13,8 @@ from clock_logs import (
     read_timers,
 )
 
+from ratings_ledger.ledger.events.types import TYPES
+
 
 def test_new_clock_gives_120_seconds_each():
     """On a new clock every player has 120 seconds, and no timer runs."""
@@ -207,7 +209,7 @@ def test_removal_is_explained_line_by_line():
 
 
 def test_pause_in_overtime_is_explained():
-    """The explanation of a pause in overtime has the main timer at its begin and end."""
+    """The explanation of a pause in overtime has the main timer at its beginning and end."""
     text = "0 anna offered roll-dice\n5000 ben pause_asked\n5000 anna pause_answered yes\n6000 turn_ended"
     text += "\n700000 ben resume_asked\n700001 anna decided"
 
@@ -222,9 +224,11 @@ def test_pause_in_overtime_is_explained():
     ]
 
 
-def test_models_accept_logs_of_these_tests():
-    """The event models accept the logs of these tests."""
-    for event in build_log(
-        f"{GRANTED_PAUSE}\n9000 turn_ended\n609000 anna resume_asked\n609001 anna decided\n609002 stopped"
-    ):
+def test_models_accept_events_of_every_type():
+    """The event models accept the logs of a removal and of a pause, which together have every type of clock event."""
+    pause = f"{GRANTED_PAUSE}\n9000 turn_ended\n609000 anna resume_asked\n609001 anna decided"
+    pause += "\n609002 ben player_left\n609003 stopped"
+    events = [*build_log(REMOVED), *build_log(pause)]
+    assert {event["type"] for event in events} == {name for name in TYPES if name.startswith("clock.")}
+    for event in events:
         build_draft({"occurred_at": NOON, **event})

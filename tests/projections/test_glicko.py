@@ -91,7 +91,7 @@ def draw_game(random: Random, rule: Rule) -> tuple[Columns, Columns]:
 
 
 def list_results(rule: Rule, before: Columns, place: list[int], i: int) -> tuple[oracle.State, list[oracle.Result]]:
-    """Return a player's state and results in a game in the form of the oracle."""
+    """Return a player's state and results in a game as the oracle takes them."""
     exact = [
         tuple(Decimal(before[c][j]) / column.scale for c, column in enumerate(rule.state)) for j in range(len(place))
     ]
@@ -161,14 +161,14 @@ def test_states_equal_rounded_vectors(name: str) -> None:
             rule, own, results = read_vector(vector)
             _, after = score_period(rule, build_params(rule), *lay_out_period(rule, own, results))
             exact = to_units(rule, tuple(map(Decimal, vector["after"])))
-            worst = max(worst, *(abs(column[0] - right) for column, right in zip(after, exact, strict=True)))
+            worst = max(worst, *(abs(column[0] - unit) for column, unit in zip(after, exact, strict=True)))
     assert Decimal("0.45") < worst < ROUNDING_ERROR_MAX
 
 
 @pytest.mark.parametrize("count", mark_many_cases(60, 300))
 @pytest.mark.parametrize("name", RULES)
-def test_drawn_games_agree_with_the_oracle(name: str, record_property: Callable[..., None], count: int) -> None:
-    """In drawn games, every state is the rounded exact one; the kernel's doubles are within 1e-10 of it."""
+def test_random_games_agree_with_the_oracle(name: str, record_property: Callable[..., None], count: int) -> None:
+    """In random games, every state is the rounded exact one; the kernel's doubles are within 1e-10 of it."""
     rule, random, worst, worst_double = load_built_in_rule(name), Random(7), Decimal(0), Decimal(0)
     params = build_params(rule)
     for _ in range(count):
@@ -283,7 +283,7 @@ def is_near_a_fold(variance: float, square: float, surprise: float, information:
 
 @pytest.mark.parametrize("count", mark_many_cases(200, 2_000))
 def test_volatility_is_the_nearest_solution(record_property: Callable[..., None], count: int) -> None:
-    """For drawn equations, Newton's method and halving find the solution nearest to the old volatility."""
+    """For random equations, Newton's method and halving find the solution nearest to the old volatility."""
     random, worst, method_counts = Random(12), Decimal(0), [0, 0]
     for _ in range(count):
         equation = draw_equation(random)
@@ -363,7 +363,7 @@ def test_expected_scores_of_a_pair_sum_to_one(name: str) -> None:
 
 
 def test_glicko_deviation_grows_up_to_that_of_a_new_player() -> None:
-    """In Glicko a deviation of 50 becomes 350 in five years; no time changes nothing, and the rating never changes."""
+    """In Glicko a deviation of 50 grows to 350 in five years and not beyond; the rating never changes."""
     rule = load_built_in_rule("glicko-1/1")
     assert rule.age is not None
     constants = rule.prepare(rule.params())
@@ -372,10 +372,10 @@ def test_glicko_deviation_grows_up_to_that_of_a_new_player() -> None:
     assert rule.age((7, 50_000_000), 1_829, constants) == (7, 350_000_000)
     assert rule.age((7, 50_000_000), 1_825, constants)[1] < 350_000_000
     assert rule.age((7, 400_000_000), 0, constants) == (7, 350_000_000)
-    still = rule.prepare(rule.params.model_validate({"c": 0}))
-    assert rule.age((7, 50_000_000), 10_000, still) == (7, 50_000_000)
-    grown = [rule.age((7, 50_000_000), days, constants)[1] for days in range(3_000)]
-    assert all(now >= before for before, now in pairwise(grown))
+    constants_without_growth = rule.prepare(rule.params.model_validate({"c": 0}))
+    assert rule.age((7, 50_000_000), 10_000, constants_without_growth) == (7, 50_000_000)
+    deviations = [rule.age((7, 50_000_000), days, constants)[1] for days in range(3_000)]
+    assert all(now >= before for before, now in pairwise(deviations))
 
 
 def test_glicko_2_deviation_grows_by_volatility() -> None:
@@ -385,12 +385,12 @@ def test_glicko_2_deviation_grows_by_volatility() -> None:
     constants = rule.prepare(rule.params())
     state = (7, 50_000_000, 60_000_000_000)
     assert rule.age(state, 0, constants) == rule.age(state, 1, constants) == state
-    grown = Decimal(50) ** 2 + (Decimal("173.7178") * Decimal("0.06")) ** 2
-    assert rule.age(state, 2, constants) == (7, round(grown.sqrt() * 10**6), 60_000_000_000)
+    variance = Decimal(50) ** 2 + (Decimal("173.7178") * Decimal("0.06")) ** 2
+    assert rule.age(state, 2, constants) == (7, round(variance.sqrt() * 10**6), 60_000_000_000)
     assert rule.age(state, 2_000, constants) == (7, 350_000_000, 60_000_000_000)
     assert rule.age((7, 400_000_000, 60_000_000_000), 9, constants) == (7, 400_000_000, 60_000_000_000)
-    twice = rule.prepare(rule.params.model_validate({"aging": "0.5"}))
-    assert rule.age(state, 3, twice) == rule.age(state, 2, constants)
+    half_aging = rule.prepare(rule.params.model_validate({"aging": "0.5"}))
+    assert rule.age(state, 3, half_aging) == rule.age(state, 2, constants)
 
 
 def test_deviation_does_not_fall_below_the_floor() -> None:

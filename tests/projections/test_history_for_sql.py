@@ -46,9 +46,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, stored_changes=7, stored_games=3, stored_rows=11)
 
 
-def make_ledger_with_games(_: Ratings, url: str) -> None:
+def make_ledger_with_games(ratings: Ratings, url: str) -> None:
     """Make a ledger with the games of five players on four ladders of two rulesets."""
-    make_empty_ledger(_, url)
+    make_empty_ledger(ratings, url)
     second_ruleset = build_ruleset_event()
     second_ruleset["data"] = second_ruleset["data"] | {
         "id": "other",
@@ -57,9 +57,9 @@ def make_ledger_with_games(_: Ratings, url: str) -> None:
     fill(url, [build_ruleset_event(), second_ruleset, *draw_games(1, 30, PLAYERS)])
 
 
-def make_ledger_with_history(_: Ratings, url: str) -> None:
-    """Make the same ledger, rebuilt with its history for SQL."""
-    make_ledger_with_games(_, url)
+def make_ledger_with_history(ratings: Ratings, url: str) -> None:
+    """Make the ledger of `make_ledger_with_games`, and rebuild it with its history for SQL."""
+    make_ledger_with_games(ratings, url)
     rebuild_standings(url, keep_history=True)
 
 
@@ -375,7 +375,7 @@ def test_failed_ladder_may_have_no_history(
 
 @pytest.mark.slow
 def test_rollback_hides_later_changes(rebuilt_ledger: Ledger, ratings: Ratings) -> None:
-    """After a rollback the views have no changes of another generation; the next rebuild has them again."""
+    """After a rollback the views are empty instead of showing another generation; a full rebuild fills them."""
     ledger = rebuilt_ledger
     append(ledger, build_club_game("late-0", "emil anna ben", day=1))
     rebuild(ledger, keep_history=True)
@@ -491,7 +491,7 @@ def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypat
 
 @pytest.mark.slow
 def test_rebuild_reports_kept_changes(ledger: Ledger, ratings: Ratings) -> None:
-    """A rebuild with history reports the number of changes that it kept for SQL."""
+    """A rebuild with history reports the number of changes kept for SQL; a rollback with `--history` is rejected."""
     db = ledger.url.render_as_string(hide_password=False)
     result = ratings("rebuild", "--history", db=db)
     assert result.stdout.endswith(f"; {check_views(ratings, ledger)} changes kept for SQL\n")

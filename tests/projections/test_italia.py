@@ -150,7 +150,7 @@ def test_eliminated_powers_get_exactly_one_point():
 
 
 SOLOS = {
-    "17 are none": ("17 12 5 0 0 0 0", ["202.8", "99.6", "44.4", "1", "1", "1", "1"]),
+    "17 are no solo": ("17 12 5 0 0 0 0", ["202.8", "99.6", "44.4", "1", "1", "1", "1"]),
     "18": ("18 6 5 3 2 0 0", ["445.9", "1", "1", "1", "1", "1", "1"]),
     "18 without a lead of three": ("18 16 0 0 0 0 0", ["377.3", "1", "1", "1", "1", "1", "1"]),
     "34": ("34 0 0 0 0 0 0", ["407", "1", "1", "1", "1", "1", "1"]),
@@ -324,15 +324,17 @@ TERMS_BY_VARIANT = {
 }
 
 
-@pytest.mark.parametrize(("variant", "order", "amount", "of"), [(name, *row) for name, row in TERMS_BY_VARIANT.items()])
-def test_no_break_term_follows_the_formula(variant, order, amount, of):
+@pytest.mark.parametrize(
+    ("variant", "order", "amount", "tss_base"), [(name, *row) for name, row in TERMS_BY_VARIANT.items()]
+)
+def test_no_break_term_follows_the_formula(variant, order, amount, tss_base):
     """In each variant, the explanation lists the no-break bonus where the formula applies it."""
     terms, _ = explain_event(build_diplomacy("9 9 7 5 3 1 0"), no_break=variant)
 
     by_name = {name: (points, detail) for name, points, detail in terms["germany"]}
     assert [name for name, _, _ in terms["germany"]][3:] == order
     assert by_name["no break"][0] == amount
-    assert by_name["TSS"][1].endswith(of)
+    assert by_name["TSS"][1].endswith(tss_base)
 
 
 def test_explanation_gives_the_lead():

@@ -194,12 +194,15 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
     "a function given as a value": ("x = 1\ny = exp", "reads exp, which is not a numeric constant"),
     "arguments by name": ("x = 1\ny = real(x, scale=1)", "passes arguments by keyword or with *: real(x, scale=1)"),
     "a name without a value": ("x = 1\ny = z\nz = 2.0\ndel z", "uses a statement that kernels do not allow: del z"),
-    "an attempt": ("x = 1\ntry:\n    x = 2\nfinally:\n    x = 3", "uses a statement that kernels do not allow: try:"),
+    "a try statement": (
+        "x = 1\ntry:\n    x = 2\nfinally:\n    x = 3",
+        "uses a statement that kernels do not allow: try:",
+    ),
     "a function within": ("x = 1\ndef f():\n    return 1", "uses a statement that kernels do not allow: def f():"),
     "a lambda": ("x = 1\ny = lambda: 1.0", "uses an expression that kernels do not allow: lambda: 1.0"),
     "a text": ("x = 1\ny = -'x'", "does arithmetic on a non-number: -'x'"),
-    "too many to take apart": ("x = 1\na, b, c = (1, 2)", "unpacks a value whose length is unknown or different"),
-    "a place that is a double": ("x = 1.0\ny = table[x]", "has an index that is not a whole number: table[x]"),
+    "a tuple for too many names": ("x = 1\na, b, c = (1, 2)", "unpacks a value whose length is unknown or different"),
+    "an index that is a double": ("x = 1.0\ny = table[x]", "has an index that is not a whole number: table[x]"),
     "a member of a number": ("x = 1.0\ny = n[0]", "indexes a value that is not a sequence: n[0]"),
     "members of a number": ("x = 1.0\nfor y in n: pass", "loops over n, whose members are not known"),
     "a helper that divides": (
@@ -219,7 +222,7 @@ REJECTED_BODIES: dict[str, tuple[str, str]] = {
         "takes arguments only by keyword",
     ),
 }
-# cases rejected in another line than the second one of the body
+# by case: the rejected line, counted from the first line of the body, if it is not the second
 OTHER_LINES = {
     "a loop that breaks off": 5,
     "a loop that breaks off at zero": 4,
@@ -247,13 +250,13 @@ ACCEPTED_BODIES: dict[str, str] = {
     "whole numbers": "x = (n * 7 // 2) % 5 - 2 ** 3 + (n << 2) + abs(-n)\nafter[0][0] = max(x, n, 0)",
     "doubles": "x = real(n, SCALE)\ny = -x / 2.0 + 3 * x - 1\nafter[0][0] += units(y, SCALE)",
     "the contract": "x = exp(1.0) / ln(2.0) / root(HALF) / power(2.0, THIRD) / logistic(0.5)\ny = units(x, 9)",
-    "the two of math": "x = sqrt(2.0) / math.sqrt(3.0)\ny = floor(x) + math.floor(x) + n // 2",
+    "the two allowed functions of math": "x = sqrt(2.0) / math.sqrt(3.0)\ny = floor(x) + math.floor(x) + n // 2",
     "float of a whole number": "x = 1.0 / float(n)\ny = float(x) / 2.0",
     "a choice of doubles": "x = 1.0 if n > 2 else THIRD\ny = min(x, 2.0) / max(x, HALF)",
     "helpers": "x, y = both(n, 1.0)\nz = y / both(n, y)[1]\n\n\ndef both(n, x, z=2.0):\n    return n, x / z",
     "a helper of either kind": "x = same(n) // 2\ny = same(1.0) / 2.0\n\n\ndef same(x):\n    return x",
     "any number of arguments": "x = last(1.0, n, 2.0) / 2.0\n\n\ndef last(x, *rest):\n    return rest[1] / x",
-    "types that go round": "a = b = c = 0.0\nfor i in range(3):\n    a = b / 2.0\n    b = c / 2.0\n    c = a + 1.0",
+    "types in a cycle": "a = b = c = 0.0\nfor i in range(3):\n    a = b / 2.0\n    b = c / 2.0\n    c = a + 1.0",
     "loops of whole numbers": "i = 0\nwhile i < n and True:\n    i += 1\n    if i == 3:\n        break",
     "a comparison outside of loops": "x = 1.0\nif x > 0.5:\n    return 0",
     "a comparison in a loop": "x = 1.0\nfor i in table:\n    if x > 0.5: x = x / 2.0\n    else: continue",

@@ -1,4 +1,4 @@
-"""Every answer can be repeated with `--known-at`, and in every kind of store.
+"""Every answer can be repeated with `--known-at`, and is the same in every kind of store.
 
 The history is random, of the kind that `test_time_machine` compares with the oracle.
 """
@@ -42,8 +42,8 @@ def list_touched_ladders(log: Log) -> list[str]:
 
 
 def choose_commands(chance: Random, log: Log, several: bool) -> list[tuple[str, ...]]:
-    """Choose a question about a ladder that the last event touches; with `several`, more questions about it and
-    another.
+    """Choose a question about a ladder that the last event touches; with `several`, more questions about this
+    ladder and a random one.
     """
     ladders = list_touched_ladders(log)
     ladder, player = chance.choice(ladders), chance.choice(PLAYERS)

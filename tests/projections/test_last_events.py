@@ -60,7 +60,7 @@ GAMES_AND_LABELS = {
 
 
 class Past:
-    """The answers of a ledger as known at any position, up to an instant; each is decoded afresh and computed once."""
+    """The answers of a ledger as known at any position, up to an instant; each is computed once, without the cache."""
 
     def __init__(self, connection: Connection, as_of: int | None = None) -> None:
         self.connection = connection
@@ -231,16 +231,16 @@ def test_answers_are_the_same_at_the_last_event(create_empty_ledger: Any, rating
 
 
 def add_clocks(chance: Random, log: Log) -> list[Event]:
-    """Return a log in which some games get a clock soon after they were recorded, or just before."""
+    """Return a log in which some games get a clock right after they were recorded, or a few events before."""
     events: list[Event] = []
     for event in log:
         events.append(event)
         data = event["data"]
         if event["type"] == "game.recorded" and data["game"] == "galactic-magnate" and chance.randrange(2):
             players = [participant["player"] for participant in data["participants"]]
-            later = chance.choice([0, chance.randrange(12)])
+            shift = chance.choice([0, chance.randrange(12)])
             clock_events = build_clock(data["game_id"], players, chance.choice([200_000, 299_500, 601_000]))
-            index = max(len(events) - later, 1) if later % 2 else len(events)
+            index = max(len(events) - shift, 1) if shift % 2 else len(events)
             events[index:index] = clock_events
     return events
 
@@ -267,7 +267,7 @@ LEAGUE_LADDERS = [*(f"b5-league/{season}" for season in SEASONS), *(f"house/{lea
 
 
 def build_house_version(version: str, since: str, players_min: str, start: int) -> Event:
-    """Return a version of a ruleset that is frozen per league, for games of at least `sizes` players."""
+    """Return a version of a ruleset that is frozen per league, for games of at least `players_min` players."""
     data = {
         "id": "house", "version": version, "effective_from": since, "freeze": "league-start",
         "rule": "placement-points/1", "scope": {"game": ["house"], "players_min": int(players_min)},
@@ -353,7 +353,7 @@ def test_seasons_and_leagues_are_the_same_at_the_last_event(
 def test_last_events_do_not_depend_on_the_code_path(
     create_empty_ledger: Any, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Last events computed in bulk from cached facts equal those computed one by one, or for all games at once."""
+    """Last events are equal from the log and from cached facts, and for games one by one and all at once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(last_events, "INDEXED_GAMES_MIN", 1)
     ladders, cached = list(dict.fromkeys(LADDERS)), 0
@@ -406,9 +406,9 @@ def test_view_gives_position_and_time_of_last_event(copy_ledger_file: Callable[.
             "g-06": [view.last_event("club-catan-elo/all"), view.last_event("club-catan-elo/all", "cleo"),
                      view.last_event_of_game("g-06")],
         }  # fmt: skip
-        for game_id, last_events in answers.items():
+        for game_id, answers_of_game in answers.items():
             expected = {name: events[game_id][name] for name in ("position", "recorded_at")}
-            assert [answer.model_dump() for answer in last_events] == [expected] * len(last_events)
+            assert [answer.model_dump() for answer in answers_of_game] == [expected] * len(answers_of_game)
         assert view.last_event("club-catan-elo/all").position == last.position
         positions = {game_id: event["position"] for game_id, event in events.items()}
         assert view.last_positions_of_games() == positions
@@ -454,17 +454,18 @@ def test_withdrawn_adjustment_counts_from_its_own_instant_on(create_empty_ledger
     assert enter(ledger, events).appended == 4
     with ledger.reading() as connection:
         facts, instant_of_adjustment = decode(connection), to_microseconds(parse_instant(at))
-        lasts = [
+        last_positions = [
             find_last_event(connection, Ladders(facts, as_of), "all-games")
             for as_of in (instant_of_adjustment - 1, instant_of_adjustment)
         ]
-    assert lasts == [2, 4]
+    assert last_positions == [2, 4]
 
 
 def build_catan_game(game_id: str, at: str, **labels: str) -> Event:
     """Return a game that anna wins over ben."""
     participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben"), 1)]
-    data = {"game_id": game_id, "game": "catan", "participants": participants, **labels}  # or another game
+    # the labels may name another game
+    data = {"game_id": game_id, "game": "catan", "participants": participants, **labels}
     return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 

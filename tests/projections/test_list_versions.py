@@ -328,7 +328,7 @@ def test_version_changing_list_kind_is_rejected(ratings, fill_ledger, change):
 
 
 def test_versions_of_a_ruleset_may_use_different_rules(ratings, fill_ledger):
-    """Two rules that rank by the same table can be versions of one ruleset."""
+    """The versions of one ruleset may use different rules if all of them make a league's table."""
     result = ratings("rules", "list", "--format", "json", db=str(fill_ledger(*build_rulesets()).url.database))
 
     assert {row["version"]: row["rule"] for row in json.loads(result.stdout)} == {

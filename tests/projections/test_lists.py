@@ -91,11 +91,11 @@ TIES = {
     "more wins, one big win against two": (
         "more wins", ["anna 6 ben 0", "ben 3 anna 0", "ben 3 cleo 0"], [(1, "ben"), (2, "anna"), (3, "cleo")],
     ),
-    "more wins, a shared first place is one": (
+    "more wins, a shared first place is a win": (
         "more wins", ["anna 2 cleo 2 dora 0", "ben 2 dora 0", "anna 1 dora 9", "ben 1 dora 9"],
         [(1, "dora"), (2, "anna"), (2, "ben"), (4, "cleo")],
     ),
-    "more wins, a tie of all is none": (
+    "more wins, a tie of all players is no win": (
         "more wins", ["anna 1 cleo 1", "anna 1 cleo 1", "ben 2 dora 0"],
         [(1, "ben"), (2, "anna"), (2, "cleo"), (4, "dora")],
     ),
@@ -178,7 +178,7 @@ def test_equal_means_share_a_place():
     ]
 
 
-SHARED = {
+SHARED_PLACES = {
     "no ties": ("a 9 b 8 c 7 d 6 e 5 f 4", [2, 1, 1, 1, 1, 0], [2, 1, 1, 1, 1, 0]),
     "two first": ("a 9 b 9 c 7", [2, 2, 1], [1, 1, 1]),
     "three first": ("a 9 b 9 c 9 d 1", [2, 2, 2, 1], [1, 1, 1, 1]),
@@ -190,7 +190,7 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize(("game", "by_place", "pool"), SHARED.values(), ids=SHARED)
+@pytest.mark.parametrize(("game", "by_place", "pool"), SHARED_PLACES.values(), ids=SHARED_PLACES)
 def test_gold_for_shared_places(game, by_place, pool):
     """For shared places, gold is that of the place or an equal part of the pool."""
     gold = {"gold": [2, 1, 1, 1, 1], "min_games": 1}
