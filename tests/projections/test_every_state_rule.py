@@ -197,8 +197,8 @@ def test_open_ledgers_and_cached_traces_are_continued(
 def test_earlier_positions_equal_replays_of_the_log_until_then(
     ledger: Ledger, plain_facts: Any, expected: Answers
 ) -> None:
-    """At earlier positions every ladder equals a replay of the log until then, and each ruleset has a ladder that differs
-    from the present one.
+    """At earlier positions every ladder equals a replay of the log until then, and each ruleset has a ladder that
+    differs from the present one.
     """
     differing_rulesets = set[str]()
     with rl.open(ledger.location) as opened:

@@ -219,7 +219,7 @@ def test_answers_are_the_same_at_the_last_event(create_empty_ledger: Any, rating
         cases["account"] += any(event["type"] == "player.account_changed" for event in log)
         with ledger.reading() as connection:
             past, last = Past(connection), head(connection).position
-            cases["clock"] += len(past.load_ladders(last).facts.clock_seconds)
+            cases["clock"] += sum(map(bool, past.load_ladders(last).facts.clock_seconds.values()))
             past_as_of = Past(connection, to_microseconds(parse_instant(chance.choice(INSTANTS[3:]))))
             cases += check_answers_at(past_as_of, last, ladders)
             for at in (last, *chance.sample(range(10, last), 2)):
@@ -248,8 +248,9 @@ def add_clocks(chance: Random, log: Log) -> list[Event]:
 def build_clock(game_id: str, players: list[str], until: int) -> list[Event]:
     """Return the events of a clock whose first player decides after `until` milliseconds."""
     steps = [
-        ("started", {"at": 0, "players": players}), ("offered", {"at": 0, "player": players[0], "choice": "move"}),
-        ("decided", {"at": until, "player": players[0], "choice": "move"}), ("ended", {"at": until}),
+        ("started", {"at": 0, "players": players, "timers": {"main_ms": 700_000}}),
+        ("offered", {"at": 0, "player": players[0], "choice": "roll-dice"}),
+        ("decided", {"at": until, "player": players[0]}), ("stopped", {"at": until}),
     ]  # fmt: skip
     return [
         {"type": f"clock.{name}", "id": f"{game_id}-{name}", "occurred_at": INSTANTS[1],
