@@ -106,7 +106,7 @@ def list_boards(rule: Rule, params: dict[str, object], count: int, seed: int = 1
 
 
 def iterate_boards(name: str, seed: int) -> Iterator[Board]:
-    """Yield games for a rule without an end; each game is drawn once."""
+    """Yield an endless series of games for a rule; each game is drawn only once and then cached."""
     cached_boards, further = _cache_boards(name, seed)
     for number in itertools.count():
         if number == len(cached_boards):
@@ -190,7 +190,7 @@ def test_score_leaves_its_input_alone(name, params):
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_books_of_every_game_balance(name, params):
-    """The books of every game sum to zero, and the minted and burned points are not negative."""
+    """The books of every game balance: neither its minted points nor the rest, its burned points, are negative."""
     rule = load_built_in_rule(name)
     score = bind_score(rule, params)
     for board in list_boards(rule, params, 500):
@@ -198,7 +198,6 @@ def test_books_of_every_game_balance(name, params):
         burned = minted - sum(change)
         assert minted >= 0
         assert burned >= 0
-        assert sum(change) - minted + burned == 0
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
@@ -280,8 +279,8 @@ def test_rule_behaviour_never_changes(pytestconfig):
         ({"k_per_pair": "123456789/987654321"}, "exact 64-bit arithmetic"),
     ],
 )
-def test_pairwise_elo_rejects_inexact_params(params, reason):
-    """Pairwise Elo rejects parameters that it could not keep exact."""
+def test_pairwise_elo_rejects_unusable_params(params, reason):
+    """Pairwise Elo rejects contradictory parameters, and those that it could not keep exact."""
     bound = ELO.params.model_validate(params)
     assert reason in ELO.refuse_params(bound, PLAYERS_MAX)
 

@@ -32,11 +32,11 @@ def run_segments(ledger: str, ratings: Ratings, tmp_path: Path) -> Callable[[str
     """Return a function that runs a command of the group on the ledger, and returns (exit code, states, sealed events,
     stderr).
     """
-    place = str(tmp_path / "sealed")
+    folder = str(tmp_path / "sealed")
 
     def run(command: str) -> Any:
         engine = ("--on", "processes:1") if command == "seal" else ()
-        result = ratings("segments", command, "--segments", place, *engine, "--format", "json", db=ledger)
+        result = ratings("segments", command, "--segments", folder, *engine, "--format", "json", db=ledger)
         answer = json.loads(result.stdout)
         return result.exit_code, [row["state"] for row in answer["rows"]], answer["sealed"], result.stderr
 
@@ -74,8 +74,8 @@ def test_damaged_segments_are_deleted_and_sealed_again(tmp_path: Path, run_segme
 
 @pytest.mark.slow
 def test_rebuild_elsewhere_rejects_before_it_seals(ledger: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Unknown names and an impossible history are rejected like in a local rebuild, before anything is written for
-    workers.
+    """Unknown names, and `--history` for only some ladders, are rejected like in a local rebuild, before anything is
+    written for workers.
     """
     elsewhere = ("--on", "processes:1", "--segments", tmp_path / "sealed")
     for arguments in (["no-such"], ["galactic-points", "catan-elo/basic/3"], ["catan-elo", "--history"]):
@@ -126,7 +126,7 @@ def unused_objects(run_segments: Callable[[str], Any], tmp_path: Path) -> list[s
     younger.
     """
     assert run_segments("seal")[:2] == (0, ["sealed"] * 4)
-    (place,) = (tmp_path / "sealed").iterdir()
+    (folder,) = (tmp_path / "sealed").iterdir()
     _, _, _, chain_hash, own_format = list_segment_files(tmp_path)[0].name.split("-")
     foreign_hash = "00" * 32  # sorts before the ledger's own hash
     old = [
@@ -136,8 +136,8 @@ def unused_objects(run_segments: Callable[[str], Any], tmp_path: Path) -> list[s
     ]  # fmt: skip
     young = f"segment-20-40-{foreign_hash}-{own_format}"
     for name in (*old, young):
-        (place / name).write_bytes(b"12345")
-    for path in place.iterdir():
+        (folder / name).write_bytes(b"12345")
+    for path in folder.iterdir():
         if path.name != young:
             os.utime(path, (path.stat().st_mtime - 2 * 86_400,) * 2)
     return old
@@ -150,11 +150,11 @@ def test_prune_deletes_old_unused_objects(
     """`prune` deletes day-old segments of other histories and formats, and leftovers of killed computations; own
     segments stay.
     """
-    (place,) = (tmp_path / "sealed").iterdir()
-    before = {path.name for path in place.iterdir()}
+    (folder,) = (tmp_path / "sealed").iterdir()
+    before = {path.name for path in folder.iterdir()}
     prune = ("segments", "prune", "--segments", tmp_path / "sealed")
     preview = json.loads(ratings(*prune, "--dry-run", "--format", "json", db=ledger).stdout)
-    assert {path.name for path in place.iterdir()} == before
+    assert {path.name for path in folder.iterdir()} == before
     assert ratings(*prune, "--dry-run", db=ledger).stdout.splitlines() == [
         "what     from   to  why                 objects   MB",
         "numbers     1   20  of another history        1  0.0",
@@ -163,18 +163,18 @@ def test_prune_deletes_old_unused_objects(
         "segment     1   20  of another history        1  0.0",
         "segment     1   20  of another format         1  0.0",
         "segment   901  920  of another history        1  0.0",
-        f"7 objects would be deleted in {place}; kept because younger than a day: 1",
+        f"7 objects would be deleted in {folder}; kept because younger than a day: 1",
     ]
     result = ratings(*prune, "--format", "json", db=ledger)
     assert json.loads(result.stdout) == {**preview, "dry_run": False}
     assert [row["name"] for row in preview["rows"]] == unused_objects
     assert preview["rows"][0] == {"name": unused_objects[0], "why": "of another history", "bytes": 5}
-    assert (preview["segments"], preview["dry_run"], preview["young"]) == (str(place), True, 1)
-    assert {path.name for path in place.iterdir()} == before - {*unused_objects}
+    assert (preview["segments"], preview["dry_run"], preview["young"]) == (str(folder), True, 1)
+    assert {path.name for path in folder.iterdir()} == before - {*unused_objects}
     assert run_segments("list")[1] == ["sealed", "of another history", "sealed", "sealed", "sealed"]
     listing = ratings("segments", "list", "--segments", tmp_path / "sealed", db=ledger).stdout
     assert listing.endswith("\nto delete segments of another history once they are a day old: ratings segments prune\n")
-    nothing_to_delete = f"nothing to delete in {place}; kept because younger than a day: 1\n"
+    nothing_to_delete = f"nothing to delete in {folder}; kept because younger than a day: 1\n"
     assert ratings(*prune, db=ledger).stdout == nothing_to_delete
 
 
@@ -183,20 +183,20 @@ def test_prune_refuses_during_computations(
     unused_objects: list[str], ledger: str, ratings: Ratings, tmp_path: Path
 ) -> None:
     """`prune` deletes nothing during a computation, here, elsewhere or unknown, until its mark is a day old."""
-    (place,) = (tmp_path / "sealed").iterdir()
-    running = place / "nonce-1"
+    (folder,) = (tmp_path / "sealed").iterdir()
+    running = folder / "nonce-1"
     prune = ("segments", "prune", "--segments", tmp_path / "sealed")
     for written in (f"nonce-1 {name_this_process()}", "nonce-1 elsewhere 1 1", "nonce-1"):
         running.write_text(written)
-        before = {path.name for path in place.iterdir()}
+        before = {path.name for path in folder.iterdir()}
         result = ratings(*prune, db=ledger)
         assert (result.exit_code, result.stdout) == (4, "")
-        assert f"a computation uses {place}, or was killed on another machine less than a day ago;" in result.stderr
-        assert {path.name for path in place.iterdir()} == before
+        assert f"a computation uses {folder}, or was killed on another machine less than a day ago;" in result.stderr
+        assert {path.name for path in folder.iterdir()} == before
     assert ratings(*prune, "--dry-run", db=ledger).exit_code == 0
     os.utime(running, (running.stat().st_mtime - 2 * 86_400,) * 2)
     assert ratings(*prune, db=ledger).exit_code == 0
-    assert {path.name for path in place.iterdir()} == before - {*unused_objects, "nonce-1"}
+    assert {path.name for path in folder.iterdir()} == before - {*unused_objects, "nonce-1"}
 
 
 @pytest.mark.slow
@@ -215,15 +215,15 @@ def test_prune_ignores_killed_local_computation(
     assert result.stdout.endswith(
         "kept because younger than a day: 2\n"
     )  # a segment, and the mark of the killed computation
-    (place,) = (tmp_path / "sealed").iterdir()
-    assert not {path.name for path in place.iterdir()} & {*unused_objects}
+    (folder,) = (tmp_path / "sealed").iterdir()
+    assert not {path.name for path in folder.iterdir()} & {*unused_objects}
 
 
 @pytest.mark.slow
 def test_segments_of_another_format_are_sealed_again(
     run_segments: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments of an earlier format are sealed again, not read; numbers only have their name and the players before."""
+    """Segments of an earlier format are sealed again, not read; numbers objects state only the count of earlier players."""
     with monkeypatch.context() as patch:
         # an earlier format, whose numbers also counted cells
         use_segment_format(patch, "d2061d05")
@@ -254,5 +254,5 @@ def test_short_log_is_rebuilt_locally(
     )
     assert ratings("rebuild", "--on", "nonsense", db=ledger).exit_code == 2
     set_thresholds(monkeypatch, segment_events=20)
-    assert "done here" not in ratings("rebuild", *elsewhere, db=ledger).stderr
+    assert "instead of --on" not in ratings("rebuild", *elsewhere, db=ledger).stderr
     assert list_segment_files(tmp_path) != []
