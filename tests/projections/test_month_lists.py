@@ -66,14 +66,14 @@ def compute_lists(events, as_of=None):
 
 
 def find_differences(lists, answers):
-    """Return the lists that differ, in both forms."""
+    """Return the lists that differ by name, each as (the ledger's list, the naive computation's list)."""
     expected = {name: (answer.ruleset, answer.games, answer.to_json()) for name, answer in answers.items()}
     names = lists.keys() | expected.keys()
     return {name: (lists.get(name), expected.get(name)) for name in names if lists.get(name) != expected.get(name)}
 
 
 def import_events(path, events):
-    """Return a ledger filled like by the command line, so that every event is validated."""
+    """Record events as the command line does, so that every event is validated; return the ledger."""
     ledger = open_ledger(str(path))
     result = enter(ledger, events, build_ticking_clock())
     assert (result.rejected, result.appended) == ([], len(events))
@@ -110,12 +110,12 @@ def test_months_end_by_berlin_clocks(tmp_path):
     create_ledger(str(tmp_path / "ratings.db"))
     lists = load_lists(load_ladders(fill(str(tmp_path / "ratings.db"), events)))
 
-    for naming, periods in (
+    for prefix, periods in (
         ("catan-monthly/7/basic/", Counter(MOMENTS.values())),
         ("catan-open/basic/", Counter(MOMENTS.values())),
         ("catan-annual/7/basic/", Counter(month[:4] for month in MOMENTS.values())),
     ):
-        assert {name.removeprefix(naming): row[1] for name, row in lists.items() if name.startswith(naming)} == periods
+        assert {name.removeprefix(prefix): row[1] for name, row in lists.items() if name.startswith(prefix)} == periods
     assert find_differences(lists, compute_lists(events)) == {}
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from ratings_ledger import StoreUnavailable
-from ratings_ledger.projections.cluster import object_store as places
+from ratings_ledger.projections.cluster import object_store
 from ratings_ledger.projections.cluster.object_store import (
     Bucket,
     DamagedObject,
@@ -44,7 +44,7 @@ def test_first_object_of_a_name_stays(objects: Objects) -> None:
 
 
 def test_parts_of_an_object_are_read(objects: Objects) -> None:
-    """A range is read, also an empty one, and less of it at the end of the object; a missing object raises."""
+    """A range is read, even an empty one; at the end of the object it is shorter. A missing object raises."""
     objects.create("a", [b"0123456789"])
     read = [bytes(objects.read("a", first, length)) for first, length in ((2, 3), (4, 0), (0, 0), (8, 5))]
     assert read == [b"234", b"", b"", b"89"]
@@ -71,7 +71,7 @@ def test_sound_store_is_accepted(objects: Objects) -> None:
 
 
 def test_store_that_overwrites_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that overwrites existing objects is rejected before anything is sealed."""
+    """A store that overwrites existing objects is rejected with the reason and the option to change."""
     pytest.importorskip("fsspec", reason="the extra cluster is not installed")
     from fsspec.implementations.memory import MemoryFileSystem
 
@@ -122,14 +122,14 @@ def test_addresses_open_folders_and_stores(tmp_path: Path, monkeypatch: pytest.M
 
 def test_folder_of_another_user_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of another user is rejected with the reason, and nothing is written."""
-    monkeypatch.setattr(places, "is_own_folder", lambda path: False)
+    monkeypatch.setattr(object_store, "is_own_folder", lambda path: False)
     with pytest.raises(StoreUnavailable, match=r"cannot be used for segments: not a folder of this account$"):
         create_nonce(open_object_store(str(tmp_path)))
     assert os.listdir(tmp_path) == []
 
 
 def test_forked_process_has_its_own_connection() -> None:
-    """A forked process does not share the connection to a store, where it could wait for answers forever."""
+    """A forked process does not share its parent's connection to a store, on which it could wait forever."""
     fsspec: Any = pytest.importorskip("fsspec", reason="the extra cluster is not installed")
     store, own = open_object_store("memory://a"), fsspec.filesystem("memory", use_listings_cache=False)
     assert isinstance(store, Bucket)

@@ -64,7 +64,7 @@ QUERIES: dict[str, Callable[[ratings_ledger.Ledger], Any]] = {
 
 
 def build_instant(hour: int) -> str:
-    """Return an instant of February 2010."""
+    """Return the instant of an hour, counted from the start of February 2010."""
     return f"2010-02-{1 + hour // 24:02d}T{hour % 24:02d}:00:00Z"
 
 
@@ -119,7 +119,7 @@ def traced_url(store: str) -> str:
 
 
 def cache_traces(url: str) -> None:
-    """Let the three ladders have cached traces."""
+    """Query the three ladders, so that their traces are cached."""
     with ratings_ledger.open(url) as ledger:
         for ladder in LADDERS:
             ledger.at().history(ladder, "anna")
@@ -171,7 +171,7 @@ def test_cached_answers_equal_uncached_answers(
 
 
 def refuse_to_delete(path: Path, missing_ok: bool = False) -> None:
-    """Fail like a file in a folder that nobody may change."""
+    """Raise the error that deleting a file in a read-only folder raises."""
     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
@@ -182,13 +182,13 @@ def test_damaged_trace_and_column_are_both_detected(
 ) -> None:
     """With a damaged trace and a damaged column, a second try has the answer, also if no file can be deleted."""
     # the cache is the same above every store
-    names = [*QUERIES] if at_length or store_kind == "sqlite" else [*QUERIES][::4]
-    expected = {query: answer_query(traced_url, query) for query in names}
+    queries = [*QUERIES] if at_length or store_kind == "sqlite" else [*QUERIES][::4]
+    expected = {query: answer_query(traced_url, query) for query in queries}
     if not deletes:
         monkeypatch.setattr(Path, "unlink", refuse_to_delete)
         monkeypatch.setattr(shutil, "rmtree", lambda path, **options: None)
     results, damaged = {}, False
-    for query in names:
+    for query in queries:
         if deletes or not damaged:
             cache_traces(traced_url)
             flip_columns(
@@ -201,7 +201,7 @@ def test_damaged_trace_and_column_are_both_detected(
 
 
 def test_damaged_cells_are_detected_when_a_ladder_is_named(store: str, caches: Path) -> None:
-    """The full name of a ladder by group depends on the groups that have games, even if their column is damaged."""
+    """A ladder is named in full by the only group that has games, even if the column of cells is damaged."""
     ruleset, game = build_elo(), build_game(1, "anna", "ben")
     ruleset["data"]["partition"], game["data"]["group"] = {"by": ["group"]}, "all"
     make_ledger(store, ruleset, *(build_game(number, "anna", "ben") for number in range(2, GAMES)), game)
@@ -332,4 +332,4 @@ def test_open_ledger_keeps_a_bounded_number_of_answers(traced_url: str) -> None:
             handle_counts.append(len(os.listdir("/proc/self/fd")))
             object_counts.append(sum(type(item) is not ReferenceType for item in gc.get_objects()))
     assert handle_counts[2] <= handle_counts[1]
-    assert object_counts[2] <= object_counts[1] + 10  # one for each question would be twenty
+    assert object_counts[2] <= object_counts[1] + 10  # one for each new instant would be twenty

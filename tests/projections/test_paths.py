@@ -70,10 +70,10 @@ def plant(caches: Path, chance: Random) -> None:
         put(foreign_segment, segment)
 
 
-def put(path: Path, place: Path) -> None:
-    """Copy a file to a place; a mapping of the file that was there keeps its content."""
-    place.unlink(missing_ok=True)
-    shutil.copy(path, place)
+def put(source: Path, target: Path) -> None:
+    """Replace a file by a copy of another; a mapping of the replaced file keeps its content."""
+    target.unlink(missing_ok=True)
+    shutil.copy(source, target)
 
 
 def list_segments(caches: Path) -> list[Path]:

@@ -1,6 +1,5 @@
 """Replays by rating period against an oracle: closed, cut, compiled, adjusted and explained periods."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -92,8 +91,8 @@ def score_plainly(games: Games, period: str, until: date, adjusted: tuple[date, 
 
 
 @pytest.fixture(params=["day", "week", "month"])
-def period_ledger(request: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games, str]]:
-    """Return a ledger of 150 drawn games under the rule, with these games and the period."""
+def period_ledger(request: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Games, str]:
+    """Return a ledger of 150 random games under the rule, with these games and the period."""
     own_rules.substitute_rule(monkeypatch, BY_PERIOD)
     games = draw_games(Random(7), 150)
     name = create_ledger(f"sqlite:///{tmp_path}/periods.db")
@@ -171,7 +170,7 @@ def test_open_periods_close_now_with_the_games_played_so_far(period_ledger: tupl
 
 @pytest.mark.slow_cases
 def test_shown_states_age_by_whole_periods(period_ledger: tuple[str, Games, str]) -> None:
-    """On 30 days, K has grown by one for every period since the player's last game."""
+    """On 30 days, K has grown by one, up to its start, for every period since the player's last game."""
     name, games, period = period_ledger
     with open_for_reading(name) as connection:
         whole = load_ladders(connection)
@@ -223,8 +222,8 @@ def test_adjustment_within_a_period_counts_at_its_close(period_ledger: tuple[str
 
 @pytest.mark.slow_cases
 def test_history_and_explanations_sum_to_the_change_of_the_period(period_ledger: tuple[str, Games, str]) -> None:
-    """In a history only the rows of periods have changes; the terms of a game explanation sum to the change, own games
-    first.
+    """In a history only the rows of periods have changes; the terms of an explanation sum to the change, those of the
+    explained game first.
     """
     name, games, _ = period_ledger
     with rl.open(name) as ledger:
@@ -262,7 +261,7 @@ def test_correction_changes_only_its_period_and_later_ones(period_ledger: tuple[
 
 
 def test_game_that_moves_to_the_next_period_moves_points(period_ledger: tuple[str, Games, str]) -> None:
-    """A correction that moves a game to another period, without changing the order, has the impact that lists show."""
+    """A correction that moves a game to another period, in the same order, has the impact that standings show."""
     name, games, period = period_ledger
     pairs = enumerate(pairwise(games))
     number_of_game, at = next(

@@ -177,7 +177,7 @@ def list_results_plainly(
 
 
 def to_lists(results: ResultRows, index: int) -> tuple[list[int], list[list[tuple[int, ...]]]]:
-    """Return the built results of a period in the same form."""
+    """Return the built results of a period in the form of `list_results_plainly`."""
     period_players, offsets, rows = results.select_period(index)
     assert len(offsets) == len(period_players) + 1
     spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)

@@ -332,7 +332,7 @@ def test_ladder_without_games_has_empty_answers(ledger_url: str) -> None:
     ids=["profile", "ranks", "overview"],
 )
 def test_unknown_players_and_ladders_are_rejected(ledger_url: str, query: Callable[..., object]) -> None:
-    """A question about an unrecorded player or a ladder without ruleset raises an error."""
+    """A question about an unrecorded player or a ladder without ruleset raises an error, and so does a bad date."""
     view = open_club_view(ledger_url, build_club_game("g-1", "anna ben"))
     with pytest.raises(rl.Unknown) as unknown:
         query(view, ALL, "anne")
@@ -345,7 +345,7 @@ def test_unknown_players_and_ladders_are_rejected(ledger_url: str, query: Callab
 
 
 def test_battle_without_places_has_no_wins(ledger_url: str) -> None:
-    """A battle has no places, so it has no wins and no streaks, and opponents only count games."""
+    """A battle has no places, so it has no wins and no streaks, and opponents have only a number of games."""
     fill(
         ledger_url,
         [
@@ -359,16 +359,16 @@ def test_battle_without_places_has_no_wins(ledger_url: str) -> None:
     assert [*profile.opponents] == [rl.Opponent("ben", 1, 0, 0, 0)]
 
 
-def build_month(score: str, *places: str) -> list[dict[str, Any]]:
+def build_month(score: str, *games: str) -> list[dict[str, Any]]:
     """Return the ruleset of a monthly list with this score, and a game on each of the first days of January 2020."""
     ruleset = build_ruleset_event(find_shipped_text("catan-monthly"))
     ruleset["data"]["params"] |= {"min_games": 1, "score": score}
     labels = {"game": "catan", "city": "7", "group": "basic"}
-    return [ruleset, *(build_club_game(f"m-{day}", seats, day, **labels) for day, seats in enumerate(places, 1))]
+    return [ruleset, *(build_club_game(f"m-{day}", seats, day, **labels) for day, seats in enumerate(games, 1))]
 
 
 def test_monthly_sums_are_ranked_after_every_game(ledger_url: str) -> None:
-    """A monthly list of sums has ranks after every game, also after two games on one day."""
+    """A monthly list of sums has ranks after every game, also after each of two games at the same time."""
     first, *games = build_month("sum", "anna ben", "ben cleo anna", "anna cleo", "anna cleo")
     games[1]["occurred_at"] = games[0]["occurred_at"]
     ladder = "catan-monthly/7/basic/2020-01"

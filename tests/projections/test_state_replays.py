@@ -80,8 +80,8 @@ def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
 
 
 @pytest.fixture
-def game_ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Games]]:
-    """Return a ledger of 200 drawn games under the rule, with these games."""
+def game_ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Games]:
+    """Return a ledger of 200 random games under the rule, with these games."""
     own_rules.substitute_rule(monkeypatch, BY_GAME)
     games = draw_games(Random(5), 200)
     name = create_ledger(f"sqlite:///{tmp_path}/state.db")
@@ -125,11 +125,11 @@ def test_slots_sorted_in_parts_equal_slots_sorted_at_once(
     """The slots of a trace sorted by player in parts equal those sorted at once."""
     trace = load_trace(game_ledger[0])
     counts = {}
-    for counts_max in (1, 300, 10_000):
-        set_thresholds(monkeypatch, sorted_slots=counts_max)
+    for slots_max in (1, 300, 10_000):
+        set_thresholds(monkeypatch, sorted_slots=slots_max)
         parts = [*trace.sort_slots_in_chunks(trace.find_slot_bounds())]
         assert [slot for part in parts for slot in part] == [*trace.slots.order]
-        counts[counts_max] = len(parts)
+        counts[slots_max] = len(parts)
     assert (counts[1], counts[10_000]) == (len(PLAYERS), 1)
     assert 1 < counts[300] < len(PLAYERS)
 
@@ -149,7 +149,7 @@ def test_compiled_and_interpreted_states_are_equal(
 
 @pytest.mark.slow_cases
 def test_games_are_explained_from_the_states_before_them(game_ledger: tuple[str, Games]) -> None:
-    """The explanation of each of 200 games has the points of the replay for all players."""
+    """The explanation of each of 200 games has the oracle's points, and says who is provisional."""
     name, games = game_ledger
     after = [*score_plainly(games)]
     with rl.open(name) as ledger:
@@ -166,7 +166,7 @@ def test_games_are_explained_from_the_states_before_them(game_ledger: tuple[str,
 
 
 def test_adjustments_leave_other_columns_alone(game_ledger: tuple[str, Games]) -> None:
-    """An adjustment changes the rating at its place, and no K."""
+    """An adjustment changes the rating at its time, and no K."""
     name, games = game_ledger
     adjusted = build_event(
         "points.adjusted", "2010-06-01T12:00:00Z", ladder="own-k", player="anna", points="-40", reason="x"
@@ -184,7 +184,7 @@ def test_adjustments_leave_other_columns_alone(game_ledger: tuple[str, Games]) -
 
 
 def test_game_moved_to_another_day_changes_later_points(game_ledger: tuple[str, Games]) -> None:
-    """A game moved to another day without changing the order changes points: lists, impact and decisions agree."""
+    """A game moved to another day without changing the order changes points: standings, impact and decisions agree."""
     name, games = game_ledger
     number = next(
         n for n, ((at, _), (next_time, _)) in enumerate(pairwise(games)) if n > 20 and (next_time - at).days == 30
@@ -213,13 +213,13 @@ def test_history_is_a_chain_with_rows_for_seasons(game_ledger: tuple[str, Games]
     assert len(seasons) >= 3
     assert all(row.game_id is None and row.reason == "a new season" for row in seasons)
     assert all(row.place is None and row.game is None for row in seasons)
-    ks = [row.state_exact for row in rows if row.game_id is not None]
+    states_after_games = [row.state_exact for row in rows if row.game_id is not None]
     own = [states["anna"] for states, (_, players) in zip(after, games, strict=True) if "anna" in players]
-    assert ks == [{"rating": str(Fraction(rating, 1_000_000))} for rating, _ in own]
+    assert states_after_games == [{"rating": str(Fraction(rating, 1_000_000))} for rating, _ in own]
 
 
 def test_standings_rank_by_stored_states_at_any_time(game_ledger: tuple[str, Games]) -> None:
-    """Ranks follow rating minus K as stored at any time of the question, and points are the stored ratings."""
+    """Ranks follow the stored rating minus the stored K, even as of a later time, and points are the stored ratings."""
     name, games = game_ledger
     final = [*score_plainly(games)][-1]
     with rl.open(name) as ledger:

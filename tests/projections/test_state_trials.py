@@ -1,4 +1,4 @@
-"""Trials of rules with state: drawn games, by game and by period, with the columns that the rule reads."""
+"""Trials of rules with state: random games, by game and by period, with the columns that the rule reads."""
 
 from random import Random
 from typing import Any
@@ -35,14 +35,14 @@ def run_trial(
 
 @pytest.mark.parametrize(("rule", "more"), [(BY_GAME, ""), (BY_PERIOD, WEEKLY)])
 def test_sound_rule_has_no_problems(rule: Rule, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sound rule scores all drawn games without problems."""
+    """A sound rule scores all random games without problems."""
     trial = run_trial(monkeypatch, rule, more)
     assert (trial.problems, trial.scored) == ([], 60)
 
 
 @pytest.mark.parametrize("name", list_rulesets_on_request())
 def test_shipped_rulesets_with_state_have_no_problems(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every ruleset that is published on request scores drawn games without problems."""
+    """Every ruleset that is published on request scores random games without problems."""
     forbid_compiling(monkeypatch)
     for text in fill_in_ruleset(name, "chess"):
         trial = try_ruleset(text, games=25)
@@ -148,7 +148,7 @@ def test_rule_samples_what_it_can_score(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_caller_can_give_ranges_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If drawn games lack columns that a rule requires, the caller can give ranges; without them nothing is scored."""
+    """If random games lack numbers that a rule requires, the caller can give a range; without it none is scored."""
     needs_minutes = BY_GAME._replace(
         columns=("place", "seconds_played"),
         check=lambda n, columns, params: None if min(columns[1]) >= 10**8 else "too short",
@@ -173,8 +173,8 @@ def test_invalid_column_range_is_rejected(text: str, message: str, monkeypatch: 
     assert str(rejection.value) == message
 
 
-def test_columns_of_state_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial with players far ahead detects a state out of bounds."""
+def test_state_out_of_bounds_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial reports a state column that grows out of bounds, by its name."""
     grows = BY_GAME._replace(state=(State("rating", SCALE), State("k", SCALE)), score=grow_thousandfold)
     (problem,) = run_trial(monkeypatch, grows).problems
     assert "score set k to " in problem
@@ -191,8 +191,8 @@ READ_COLUMNS = ("place", "team", "home", "score", "side_score", "numbers.handica
 
 
 @pytest.mark.parametrize("order", ["high", "low"])
-def test_drawn_games_have_the_columns_of_a_rule(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn games are valid, and have teams, home sides, scores and numbers if the rule reads them."""
+def test_random_games_have_the_columns_of_a_rule(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random games are valid, and have teams, home sides, scores and numbers if the rule reads them."""
     drawn: list[tuple[int, list[list[int]]]] = []
 
     def note_columns(n, columns, params):

@@ -11,7 +11,7 @@ from own_rules import load_built_in_rule
 
 RULE = load_built_in_rule("tenhou/1")
 SCALE = RULE.scale
-FORMS: list[dict[str, Any]] = [
+PARAMETER_SETS: list[dict[str, Any]] = [
     {},
     {"ties": "best"},
     {
@@ -90,14 +90,14 @@ def test_a_day_takes_ratings_and_games_of_its_start() -> None:
 
 
 def compute_points(own: int, ratings: list[int], place: int, tied: int, params: Any) -> Fraction:
-    """Return the base and the correction in exact points."""
+    """Return the sum of the base and the correction, in exact points."""
     row = params.base[str(len(ratings))][place - 1 : place - 1 + tied]
     base = Fraction(row[0]) if params.ties == "best" else Fraction(sum(row), tied)
     return base + (Fraction(sum(ratings), len(ratings)) - own) / SCALE / Fraction(params.divisor)
 
 
 def compute_multiplier(games: int, params: Any) -> Fraction:
-    """Return the multiplier."""
+    """Return the factor of a change after a number of games."""
     return max(1 - Fraction(params.decay) * games, Fraction(params.least))
 
 
@@ -110,10 +110,10 @@ def draw_game(random: Random, params: Any) -> list[list[int]]:
     return [list(column) for column in columns]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_ratings_are_within_half_a_unit_of_fractions(form: dict[str, Any]) -> None:
-    """In 1,000 drawn games and 100 days of 12 games, every rating is within half a unit of the formula."""
-    random, params, largest = Random(1), build_params(**form), Fraction(0)
+@pytest.mark.parametrize("parameters", PARAMETER_SETS)
+def test_ratings_are_within_half_a_unit_of_fractions(parameters: dict[str, Any]) -> None:
+    """In 1,000 random games and 100 days of 12 games, every rating is within half a unit of the formula."""
+    random, params, largest = Random(1), build_params(**parameters), Fraction(0)
     for _ in range(1_000):
         columns = draw_game(random, params)
         before = [[int(random.gauss(1700, 300) * SCALE) for _ in columns[0]]]
@@ -149,10 +149,10 @@ def draw_day(random: Random, params: Any) -> tuple[list[list[int]], list[tuple[l
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_compiled_games_and_days_equal_interpreted_ones(form: dict[str, Any]) -> None:
-    """100 drawn games and 20 days, compiled, equal the interpreted ones."""
-    random, params = Random(2), build_params(**form)
+@pytest.mark.parametrize("parameters", PARAMETER_SETS)
+def test_compiled_games_and_days_equal_interpreted_ones(parameters: dict[str, Any]) -> None:
+    """100 random games and 20 days, compiled, equal the interpreted ones."""
+    random, params = Random(2), build_params(**parameters)
     for _ in range(100):
         columns = draw_game(random, params)
         check_compiled_game(RULE, params, [[int(random.gauss(1700, 300) * SCALE) for _ in columns[0]]], columns)
@@ -179,7 +179,7 @@ def test_extreme_ratings_count_as_a_million_points() -> None:
     ],
 )
 def test_games_that_cannot_be_scored_are_rejected(columns: list[list[int]], reason: str) -> None:
-    """A game without data that the rule reads is rejected with the reason."""
+    """A game that the rule cannot score is rejected with the reason."""
     assert RULE.check is not None
     assert RULE.check(len(columns[0]), columns, build_params()) == reason
 

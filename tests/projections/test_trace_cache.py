@@ -130,9 +130,9 @@ def find_cached_trace(facts: Facts, ladder: str) -> Trace | None:
     return find_trace(facts, ladder, facts.rulesets.get(ladder.split("/")[0], []))
 
 
-def damage_files(place: Path, chance: Random) -> str:
+def damage_files(folder: Path, chance: Random) -> str:
     """Damage one of the files of the traces, or none; return the kind of damage."""
-    files = sorted(path for path in place.rglob("traces/*") if path.is_file() and path.stat().st_size)
+    files = sorted(path for path in folder.rglob("traces/*") if path.is_file() and path.stat().st_size)
     damage = chance.choice(("flip", "cut", "lose", "link", "swap", "nothing", "nothing", "nothing"))
     if not files or damage == "nothing":
         return "nothing"
@@ -319,7 +319,7 @@ def list_micropoints(opened: rl.Ledger) -> list[tuple[str, int]]:
 
 
 def replay_micropoints(ledger: Ledger) -> list[tuple[str, int]]:
-    """Return the same from a replay of the log from the first event."""
+    """Return what `list_micropoints` returns, from a replay of the log from the first event."""
     return [(row.player, row.points) for row in load_ranking(ledger, CLUB, cached=False).rows]
 
 
@@ -353,7 +353,7 @@ def test_writes_do_not_copy_first_part_of_a_trace(store: str, monkeypatch: pytes
 
 @pytest.mark.usefixtures("trace_folder")
 def test_long_ladder_is_replayed_at_most_twice(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long ladder keeps no points before games at first; after one read that follows a write, writes continue it."""
+    """The first replay of a long ladder keeps no points before games; the one after a write does, and is continued."""
     whole_replays = list[bool]()
     replay = ladders_at.replay
 
@@ -483,8 +483,8 @@ def iterate_imported_files(path: Path) -> Iterator[Path]:
             module = str(node.module)
             for name in (module, *(f"{module}.{alias.name}" for alias in node.names)):
                 if name.startswith("ratings_ledger."):
-                    place = PROGRAM.joinpath(*name.split(".")[1:])
-                    yield from (file for file in (place.with_suffix(".py"), place / "__init__.py") if file.exists())
+                    target = PROGRAM.joinpath(*name.split(".")[1:])
+                    yield from (file for file in (target.with_suffix(".py"), target / "__init__.py") if file.exists())
 
 
 def test_digest_covers_every_module_that_decides_points() -> None:
