@@ -78,7 +78,7 @@ def test_expected_scores_are_within_bound(scale):
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1, 2, 173, 400, 99_991, 100_000])
 def test_expected_scores_interpolate_the_table(scale):
-    """Expected scores are those of the table, or the nearest integer between two entries."""
+    """Expected scores are entries of the table, or interpolated between two entries and rounded to an integer."""
     chance, unit = random.Random(scale), scale * RULE.scale
     step = Fraction(unit, 8_192)
     for _ in range(20_000):

@@ -116,8 +116,8 @@ def test_players_of_seat_get_its_points():
         (40, "game has 40"),
     ],
 )
-def test_games_need_2_to_8_seats(seats, reason):
-    """Only games of 2 to 8 seats can be scored."""
+def test_games_of_more_than_8_seats_are_refused(seats, reason):
+    """A game of 2 to 8 seats can be scored; one of more is refused with their number."""
     refusal = RULE.check(2, build_columns([1, 2], seats), PARAMS)
 
     assert refusal is None if reason is None else reason in (refusal or "")
@@ -150,7 +150,7 @@ def explain_game(places):
 
 
 def test_explanation_has_place_and_points():
-    """An explanation has each player's place and the source of its points."""
+    """An explanation has each player's place and the source of the points."""
     terms = explain_game([1, 2, 2, 4, 5])
 
     assert terms[0] == [("place 1", "20", "place 1 of 5: 4 * 5", "")]
@@ -161,7 +161,7 @@ def test_explanation_has_place_and_points():
 
 
 def test_random_games_match_the_tables_mean():
-    """Random games have the mean of the table's points, and their explanations add up."""
+    """In random games, players get the mean of the table's points for the places they share; explanations add up."""
     chance, cases = random.Random(31), Counter[str]()
     for _ in range(3_000):
         n = chance.randint(2, 8)

@@ -163,7 +163,7 @@ def test_numbers_out_of_range_are_rejected(numbers, reason):
 
 
 def test_tie_of_a_shared_seat_needs_the_drivers():
-    """If a shared seat is tied with another, `drivers` must say which players shared it."""
+    """If a shared seat is tied with another, `drivers` must say how many players shared it."""
     seats = [(1, LEFT, {}), (1, SUBSTITUTE, {}), (1, 0, {})]
     params = RULE.params.model_validate(POINTS)
 

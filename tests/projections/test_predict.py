@@ -1,4 +1,4 @@
-"""`predict`: the probabilities of a game's results sum to one, and the points at stake are those that it gives."""
+"""`predict`: probabilities of a game's results sum to one, and the points at stake are those that the game gives."""
 
 import json
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def sum_chances(prediction: dict[str, Any]) -> Fraction:
 def test_points_at_stake_equal_those_of_the_recorded_game(
     outcome: str, result: tuple[str, ...], ratings: Ratings, db: str
 ) -> None:
-    """For each result, a game of a known and a new player gives the predicted points."""
+    """For each result, the recorded game gives both players the predicted points."""
     record(ratings, db, "c-3", "dora", "eva")
     prediction = predict(ratings, db, LADDER, "dora", "anna")
     assert [side["players"] for side in prediction["sides"]] == [["dora"], ["anna"]]
@@ -177,7 +177,7 @@ def publish_own(patch: pytest.MonkeyPatch, db: str, rule: Rule) -> None:
 
 @pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_draws_are_predicted_by_rules_that_can(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a rule that predicts draws, wins, losses and the draw sum to one, for two sides and for three."""
+    """If a rule predicts draws, the probabilities of all results sum to one, for two sides and for three."""
     publish_own(monkeypatch, db, BY_GAME)
     two = predict(ratings, db, "own", "anna", "ben")
     assert sum_chances(two) == 1

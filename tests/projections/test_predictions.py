@@ -30,7 +30,7 @@ def list_measures(quality: rl.Quality) -> tuple[float | None, ...]:
 
 
 def test_compiled_measures_equal_interpreted_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In histories with ties, corrections and rule changes, both count the same pairs and have equal sums."""
+    """In histories with ties, corrections and rule changes, both loops count the same pairs and have equal sums."""
     pytest.importorskip("numba")
     pair_count = 0
     for seed in range(6):

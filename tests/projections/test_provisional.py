@@ -1,4 +1,4 @@
-"""Provisional ratings: a seed's games elsewhere count for every mark; and seeds under several versions_ledger."""
+"""Provisional ratings: a seed's games elsewhere count for every mark; and seeds under several versions."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ LADDER = "club-elo-chess/all"
 
 @pytest.fixture
 def db(ratings: Ratings, store: str) -> str:
-    """Return a ladder whose ratings are provisional for ten games; anna played seven elsewhere, then four with ben."""
+    """Return a ledger where ratings are provisional for ten games; anna played seven elsewhere, then four with ben."""
     assert ratings("init", "--for", "chess", "--system", "club-elo", "--zone", "UTC", db=store).exit_code == 0
     seeded = build_event("player.seeded", ladder=LADDER, player="anna", state={"rating": "1700"}, games=7)
     games = (build_game_draft(f"g{n}", "anna", "ben", at=f"2024-01-0{n}T13:00:00Z", game="chess") for n in range(1, 5))

@@ -24,7 +24,7 @@ CASE_COUNTS: Counter[str] = Counter()
 
 @st.composite
 def draw_game(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a game with places or scores, ties, a leaver with a substitute, unrated or ended by agreement."""
+    """Draw a game by places or scores, perhaps with ties or a leaver and a substitute, perhaps unrated or aborted."""
     seated = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=len(PLAYERS), unique=True))
     strengths = [draw(st.integers(0, 3)) for _ in seated]
     by_score = draw(st.booleans())

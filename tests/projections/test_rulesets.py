@@ -79,7 +79,7 @@ def test_period_of_a_list_by_month_and_year_is_the_month(members):
 
 
 def find_scoring_version(url, dated, at):
-    """Return the version that scores a game at a time, of versions (name, effective_from) in the order of the log."""
+    """Return the version that scores a game at a time; `dated` has (name, effective_from) of each, in log order."""
     rulesets = []
     for name, since in dated:
         ruleset = build_ruleset_event()

@@ -215,7 +215,7 @@ def test_seeded_state_has_units_and_defaults_of_each_column() -> None:
     ],
 )
 def test_malformed_seeds_are_rejected(members: dict[str, Any], code: str) -> None:
-    """A seed that is malformed on any ladder is rejected with a code of its own."""
+    """A seed that no ladder could accept is rejected with the code of its error."""
     data = {"ladder": "elo-x/all", "player": "anna", "state": {"rating": "1650"}, **members}
     with pytest.raises(Refused) as rejection:
         read_data("player.seeded", data)
@@ -246,7 +246,7 @@ def test_seed_equals_adjustment_before_all_games(number: int) -> None:
         points = chance.randint(-2_000, 3_000)
         members = {"ladder": LADDERS[0], "player": player}
         seed_data = {**members, "state": {"points": str(points)}, "games": 3}
-        # it occurs after all games
+        # the seed occurs after all games
         events.append((KnownEvent(f"s-{player}", "player.seeded", 3 * 10**15, seed_data), KnownEvent(
             f"s-{player}", "points.adjusted", -1, {**members, "points": str(points - start // MILLION)}
         )))  # fmt: skip

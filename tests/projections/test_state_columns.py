@@ -13,7 +13,7 @@ OFFSETS, PLAYERS = [0, 2, 4, 6], [0, 1, 1, 2, 0, 2]
 
 
 def change_both_columns(n: int, before: Any, columns: Any, constants: Any, table: Any, change: Any) -> int:
-    """Give the first of two a point and a tenth of its second column, which counts games by hundreds."""
+    """Give the first of two players a point and a tenth of their second column, which is 100 after any game."""
     points = 1 + before[1][0] // 10
     change[0][0], change[0][1] = points, -points
     for player in range(n):

@@ -66,9 +66,10 @@ def record(path: Path, log: list[Event], events: list[Event]) -> Ledger:
 
 
 def choose_game(log: list[Event], ladders: Any, name: str) -> tuple[str, int, int]:
-    """Return a ladder, the first instant of its period three before the last, and the index in the log of a game in it.
+    """Return a ladder, the first instant of one of its periods, and the index in the log of a game in that period.
 
-    For rules without periods it is a game after the first third. No other event is about the game.
+    At least three periods follow. Without periods, the instant is that of the game, after the first third of the games.
+    No other event is about the game.
     """
     changed_ids = {
         event["data"]["game_id"] for event in log if event["type"] != "game.recorded" and "game_id" in event["data"]
@@ -97,7 +98,7 @@ def _iterate_candidates(ladders: Any, stream: Any) -> Iterator[tuple[int, int]]:
 
 
 def correct_game_of(name: str, log: list[Event], template: Path, folder: Path) -> CorrectedLedger:
-    """Correct a game of a ruleset in a copy of the ledger."""
+    """Correct a game of a ruleset in a copy of the ledger, and record it right at once in another ledger."""
     shutil.copyfile(template, folder / "corrected.db")
     before = load_ladders(str(folder / "corrected.db"), cached=False)
     ladder, begin, number = choose_game(log, before, name)

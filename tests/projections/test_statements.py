@@ -125,7 +125,7 @@ def check_short_statement(view: Snapshot, whole: Statement, last: int) -> bool:
 
 
 def publish_lists(ratings: Ratings, url: str, chance: Random) -> dict[str, dict[str, Fraction]]:
-    """Publish some ladders as of an instant; return the points of the lists."""
+    """Publish the ladders, each as of a random instant; return the points of the lists that are not empty."""
     points_by_ladder: dict[str, dict[str, Fraction]] = {}
     for ladder in UNBOUNDED_LADDERS:
         result = ratings("publish", ladder, "--as-of", chance.choice(INSTANTS), "--by", "mira", db=url)

@@ -41,7 +41,7 @@ def rebuild(ledger_url, ratings):
 
 @pytest.fixture
 def db(ledger_url, rebuild):
-    """Return the URL of a ledger with four ladders of two games, rebuilt once."""
+    """Return the URL of a ledger with three ladders of Catan and one of Go, rebuilt once."""
     events = [
         build_ruleset_event(),
         build_go_ruleset(),
@@ -222,12 +222,15 @@ def test_year_rebuilt_in_pieces_has_no_findings(ledger_url, rebuild, list_findin
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("stage", ["copy ladder rows", "promote", "sweep"])
 def test_killed_rebuild_keeps_live_rows(db, rebuild, equals_replay, monkeypatch, stage):
-    """A rebuild killed before its promotion changes nothing for readers, and the next rebuild keeps the same rows."""
+    """A rebuild killed before its promotion changes nothing for readers, and the next one keeps the same rows.
+
+    After a rebuild killed later, the next one computes them again.
+    """
 
     class Killed(BaseException):
         pass
 
-    # the first sweep is at the begin of the rebuild
+    # the first sweep is at the beginning of the rebuild
     remaining = 1 if stage == "sweep" else 0
 
     def kill(original, *arguments, **options):
@@ -303,7 +306,7 @@ def test_conflicting_rows_of_a_build_are_found(db, rebuild, list_findings):
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("doubt", ["another program", "no run", "another history", "some ladders", "a failure"])
 def test_doubtful_rows_are_computed_again(db, rebuild, equals_replay, monkeypatch, doubt):
-    """Rows are only kept from a full rebuild by this program, in this history, without failures."""
+    """Rows are kept only from a full rebuild by this program, in this history; if one ladder fails, others stay."""
     if doubt == "another program":
         replace_stage(monkeypatch, "digest the program", lambda original: "another")
     elif doubt == "no run":
