@@ -223,7 +223,7 @@ def test_prune_ignores_killed_local_computation(
 def test_segments_of_another_format_are_sealed_again(
     run_segments: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments of an earlier format are sealed again, not read; numbers objects state only the count of earlier players."""
+    """Segments of an earlier format are not read but sealed again; their numbers only count earlier players."""
     with monkeypatch.context() as patch:
         # an earlier format, whose numbers also counted cells
         use_segment_format(patch, "d2061d05")
