@@ -59,7 +59,8 @@ STATE_RULE_COLUMNS = {
     "home": "1 if the player's side played at home, -1 if the other side did, 0 if neither or if not recorded",
     "score": "the score, in units of the ruleset's score_decimals, negated where low wins; missing if not recorded",
     "side_score": "the score of the player's side: in a battle the sum of all scores, else the common score",
-    "games_before": "the counted games of the player on this ladder before this one, including the games of a seed",
+    "games_before": "the counted games of the player on this ladder before this one, including the games of a seed or, "
+    "with `carry_over`, of earlier seasons",
     "days_since": "the calendar days in the ruleset's zone since the player's last counted game on this ladder; 0 on "
     "the same day, missing for the first game",
     "first_of_season": "1 for the player's first counted game of a season, else 0",

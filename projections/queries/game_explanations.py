@@ -29,6 +29,7 @@ from ratings_ledger.projections.queries.standings import Account
 from ratings_ledger.projections.queries.uncounted_games import add_forfeit_to_reason, decide_on_ladder
 from ratings_ledger.projections.queries.visible_states import build_visible_state, build_visible_state_after
 from ratings_ledger.projections.replay.eligibility import explain_left_out
+from ratings_ledger.projections.replay.states_before_games import find_entry
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
@@ -266,9 +267,8 @@ def _describe_state_change(
     """
     if not version.rule.state:
         return ABSENT, ABSENT
-    entry = before.trace.entry_states.get(facts.name_of(participant))
     games, _ = before.game_count_and_last_row(facts.person_of(participant))
-    entry = None if entry is None else entry.under(version)
+    entry = find_entry(before, version, facts.person_of(participant), facts.name_of(participant))
     games += 0 if entry is None else entry.games
     # the terms of a period name all of the player's games in the period; other terms name no game
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0

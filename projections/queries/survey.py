@@ -347,19 +347,21 @@ def load_all_ladders(survey: Survey) -> AllLadders:
 
 
 def _count_by_month(survey: Survey, stream: Stream, month_starts: dict[int, int]) -> tuple[int, ...]:
-    """Return the number of a stream's games in each of its last months. The games must be sorted by time.
+    """Return the number of a stream's games in each of its last months.
 
     `month_starts` caches the instant at which each month starts, by the number of the month.
     """
-    occurred_at, zone = survey.facts.occurred_at, survey.times.zone
-    last = _number_month(occurred_at[stream.rows[len(stream.rows) - 1]], zone)
-    first = max(last - MONTHS_MAX + 1, _number_month(occurred_at[stream.rows[0]], zone))
+    occurred_at, zone, rows = survey.facts.occurred_at, survey.times.zone, stream.rows
+    if stream.versions[0].ruleset.period == "event":  # the games of events that overlap are not in the order of time
+        rows = sorted(rows, key=occurred_at.__getitem__)
+    last = _number_month(occurred_at[rows[len(rows) - 1]], zone)
+    first = max(last - MONTHS_MAX + 1, _number_month(occurred_at[rows[0]], zone))
     bounds = []
     for month in range(first, last + 1):
         if month not in month_starts:
             month_starts[month] = day_start(date(month // 12, month % 12 + 1, 1), zone)
-        bounds.append(bisect_left(stream.rows, month_starts[month], key=occurred_at.__getitem__))
-    return tuple(end - begin for begin, end in pairwise([*bounds, len(stream.rows)]))
+        bounds.append(bisect_left(rows, month_starts[month], key=occurred_at.__getitem__))
+    return tuple(end - begin for begin, end in pairwise([*bounds, len(rows)]))
 
 
 def _number_month(instant: int, zone: str) -> int:

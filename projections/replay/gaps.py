@@ -49,6 +49,23 @@ def add_seeds(carried: Mapping[str, EntryState], seeds: Mapping[str, EntryState]
     return {**seeds, **{name: entry._replace(seed=seeds.get(name)) for name, entry in carried.items()}}
 
 
+def find_entry_versions(
+    players: Column, offsets: Column, version_indices: Column, adjustments: Sequence[tuple[int, int, int]]
+) -> dict[int, int]:
+    """Return, by player number, the index of the version under which the player's first game or adjustment counts.
+
+    `adjustments` has for each, in order, the index of the game after it, the player's number, and its version.
+    """
+    numbers, slots = np.unique(arrays.as_numpy(players), return_index=True)
+    games = np.searchsorted(arrays.as_numpy(offsets), slots, "right") - 1
+    first_games = dict(zip(numbers.tolist(), games.tolist(), strict=True))
+    indices = dict(zip(numbers.tolist(), arrays.as_numpy(version_indices)[games].tolist(), strict=True))
+    for game, player, index in reversed(adjustments):
+        if game <= first_games.get(player, game):
+            indices[player] = index
+    return indices
+
+
 class Calendar(NamedTuple):
     """The day of each game of a ladder, in days since 1970 in the ruleset's zone, and the number of its season."""
 

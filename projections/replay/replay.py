@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -101,15 +102,14 @@ def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
 
     Players without an entry state enter as new players.
     """
-    seasons: list[Stream] = []
-    season_before = stream.previous
-    while season_before is not None:
+    seasons = [stream]
+    while (season_before := seasons[-1].previous) is not None:
         seasons.append(season_before)
-        season_before = season_before.previous
     carried: dict[str, EntryState] = {}
-    for season in reversed(seasons):
-        # `carried` already holds the results of all earlier seasons, so the replay does not repeat them
-        trace = replay(season, entry_states=add_seeds(carried, season.seeds), keep_history=False)
+    for season in reversed(seasons[1:]):
+        # `carried` already holds the results of all earlier seasons, so the replay does not repeat them; versions that
+        # take effect after a season's last game are applied where a player enters the next one
+        trace = replay(replace(season, until=None), entry_states=add_seeds(carried, season.seeds), keep_history=False)
         carried |= {
             name: trace.make_season_entry(player) for player, name in enumerate(season.names) if trace.on_ladder[player]
         }

@@ -77,6 +77,18 @@ def find_players_before_game(
     ]
 
 
+def find_entry(position: TracePosition, version: Version, person: int | None, player_id: str) -> EntryState | None:
+    """Return the state with which a player entered the ladder or, before that, would enter under a version.
+
+    Return None for a player who enters like a new one.
+    """
+    trace = position.trace
+    entry = trace.entry_states.get(player_id)
+    if person is not None and position.state_of(person) is not None:
+        return trace.stream.find_entry(trace.stream.numbers[person], entry)
+    return None if entry is None else entry.under(version)
+
+
 def _find_player_before_game(
     facts: Facts,
     position: TracePosition,
@@ -88,8 +100,8 @@ def _find_player_before_game(
     """Return the state and history of one player before a game. `game` is the row and the day of the game."""
     game_row, game_day = game
     state_on_ladder = None if person is None else position.state_of(person)
-    stream, entry = position.trace.stream, position.trace.entry_states.get(player_id)
-    entry = (None if entry is None else entry.under(version)) or EntryState(version.start_state)
+    stream = position.trace.stream
+    entry = find_entry(position, version, person, player_id) or EntryState(version.start_state)
     if state_on_ladder is None:
         stored = find_starting_state(stream, player_id, version, position.trace.entry_states)
     else:

@@ -19,7 +19,7 @@ from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State,
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.eligibility import find_league_starts, order_rows, select_games, version_starts
-from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, read_calendar
+from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, find_entry_versions, read_calendar
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import (
     LadderGames,
@@ -166,23 +166,23 @@ class Stream:
         """Return the number on this ladder by person."""
         return {person: number for number, person in enumerate(self.persons)}
 
-    def find_entries(self, entry_states: Mapping[str, EntryState]) -> dict[int, EntryState]:
-        """Return, by player number, the entry states that count under the version of the player's first game.
-
-        For players without games, the version of the first adjustment decides.
-        """
-        if not entry_states:
+    @cached_property
+    def _entry_versions(self) -> dict[int, int]:
+        """Return the index of the version under which each player enters; empty if all carry over, or none does."""
+        if len({version.params.carry_over for version in self.versions}) == 1:
             return {}
-        players, slots = np.unique(arrays.as_numpy(self.players), return_index=True)
-        games = np.searchsorted(arrays.as_numpy(self.offsets), slots, "right") - 1
-        indices = {adjustment.player: adjustment.version for adjustment in reversed(self.adjustments)}
-        indices.update(zip(players.tolist(), arrays.as_numpy(self.version_indices)[games].tolist(), strict=True))
-        entries = {}
-        for number, index in indices.items():
-            entry = entry_states.get(self.names[number])
-            if entry is not None and (entry := entry.under(self.versions[index])) is not None:
-                entries[number] = entry
-        return entries
+        adjustments = [(adjustment.game, adjustment.player, adjustment.version) for adjustment in self.adjustments]
+        return find_entry_versions(self.players, self.offsets, self.version_indices, adjustments)
+
+    def find_entry(self, number: int, entry: EntryState | None) -> EntryState | None:
+        """Return the entry state that counts under the version under which a player on the ladder entered."""
+        return None if entry is None else entry.under(self.versions[self._entry_versions.get(number, 0)])
+
+    def find_entries(self, entry_states: Mapping[str, EntryState]) -> dict[int, EntryState]:
+        """Return, by player number, the entry states that count."""
+        numbered = enumerate(self.names if entry_states else ())
+        entries = ((number, self.find_entry(number, entry_states.get(name))) for number, name in numbered)
+        return {number: entry for number, entry in entries if entry is not None}
 
     def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
         """Count the games and adjustments that come before a moment; at most `limit` games."""
@@ -208,7 +208,7 @@ class Stream:
         Games of tournaments that overlap are not in the order of their times.
         """
         first_rows = self.rows[:1]
-        if self.periods is not None and len(self.rows):
+        if self.versions[0].ruleset.period == "event" and len(self.rows):
             times = arrays.as_numpy(arrays.take(facts.occurred_at, self.rows))
             first_rows = self.rows[(index := int(times.argmin())) : index + 1]
         games = [(facts.occurred_at[row], "game") for row in first_rows]

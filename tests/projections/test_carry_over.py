@@ -222,3 +222,67 @@ def test_version_without_carry_over_knows_no_earlier_season(
             results.append((rows, [[(p.player, p.before, p.after, p.state) for p in players] for players in explained]))
     assert results[0] == results[1]
     assert (results[0][1][0][0][1] == 1600) == is_seeded
+
+
+# K is 40 in a player's first three games, and 10 from then on
+K_STEPS = [{"below": 3, "k": 40}, {"k": 10}]
+ADJUSTMENT = {"ladder": "chess-league/2010-2", "player": "anna", "points": "5", "reason": "a forgotten bonus"}
+
+
+@pytest.mark.parametrize("is_adjusted", [False, True], ids=["game first", "adjustment first"])
+@pytest.mark.parametrize("carries", [(True, False), (False, True)], ids=["until June", "from June"])
+def test_explained_changes_are_those_of_the_ladder_if_only_one_version_carries_over(
+    tmp_path: Path, carries: tuple[bool, bool], is_adjusted: bool
+) -> None:
+    """The version under which a player enters a season decides what carries over, also for the player's later games."""
+    rules = [
+        LEAGUE_OF_CHESS
+        | {"version": version, "effective_from": since, "rule": "pairwise-elo/2"}
+        | {"params": {"k": K_STEPS, "carry_over": carried, "provisional_games": 3}}
+        for version, since, carried in zip("12", ("1900-01-01", "2010-06-01"), carries, strict=True)
+    ]
+    adjustment = {"type": "points.adjusted", "occurred_at": "2010-04-20T00:00:00Z", "data": ADJUSTMENT}
+    url = create_ledger(str(tmp_path / "ratings.db"))
+    fill(
+        url,
+        [
+            *({"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data} for data in rules),
+            *(build_chess_game(f"g{month}", month, "2010-1") for month in (1, 2, 3)),
+            *([adjustment] if is_adjusted else []),
+            *(build_chess_game(f"g{month}", month, "2010-2") for month in (5, 7, 8)),
+        ],
+    )
+    with ratings_ledger.open(url) as ledger:
+        snapshot = ledger.at()
+        for index, player in enumerate(("anna", "ben")):
+            changes = {row.game_id: row.change for row in snapshot.history("chess-league/2010-2", player).rows}
+            for game_id in ("g5", "g7", "g8"):
+                explained = snapshot.explain("chess-league/2010-2", game_id).players[index]
+                assert (explained.player, explained.change) == (player, changes[game_id])
+        # with carried games K is 10, and without them 40
+        first_change = snapshot.explain("chess-league/2010-2", "g5").players[0].change
+        assert (first_change < 10) == carries[0]
+
+
+def test_later_version_leaves_earlier_games_of_a_season_alone(tmp_path: Path) -> None:
+    """At a date after a version with other numbers, a season's earlier games change points as they did before it."""
+    rules = [
+        LEAGUE_OF_CHESS
+        | {"version": version, "effective_from": since, "rule": rule, "params": {"start": 1500, "carry_over": True}}
+        for version, since, rule in (("1", "1900-01-01", "glicko-1/1"), ("2", "2010-06-01", "pairwise-elo/2"))
+    ]
+    url = create_ledger(str(tmp_path / "ratings.db"))
+    fill(
+        url,
+        [
+            *({"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data} for data in rules),
+            build_chess_game("g1", 1, "2010-1"),
+            *(build_chess_game(f"g{month}", month, "2010-2") for month in (3, 7)),
+        ],
+    )
+    with ratings_ledger.open(url) as ledger:
+        views = [ledger.at(), ledger.at(as_of="2010-12-01"), ledger.at(as_of="2010-04-01")]
+        changes = [view.explain("chess-league/2010-2", "g3").players[0].change for view in views]
+        points = [view.standings("chess-league/2010-2").rows[0].points for view in views[:2]]
+    assert changes == [changes[0]] * 3
+    assert points[0] == points[1]

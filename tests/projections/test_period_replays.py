@@ -452,16 +452,19 @@ def test_decisions_and_period_close_have_separate_shares(tmp_path: Any, monkeypa
     assert [share.amounts.keys() for share in shares.values()] == [{0, None}] * 2
 
 
-def test_overlapping_leagues_begin_with_their_earliest_game(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before all games, the note tells the earliest one, although another league is scored first."""
+def test_months_and_first_game_of_overlapping_leagues_follow_the_order_of_play(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note before all games and the numbers of games by month follow the order of play, not that of scoring."""
     own_rules.substitute_rule(monkeypatch, BY_PERIOD)
     name = create_ledger(f"sqlite:///{tmp_path}/events.db")
     own_rules.publish_without_trial(name, TEXT.replace('"PERIOD"', '"event"\nperiod_by = "league"'))
-    for day, league in ((1, "open"), (2, "club"), (3, "club"), (9, "open")):
-        when = f"2010-03-0{day}T12:00:00Z"
-        append_drafts(name, build_game_draft(f"g{day}", "anna", "ben", at=when, game="chess", league=league))
+    for month, league in ((1, "open"), (3, "club"), (4, "club"), (6, "open")):
+        when = f"2010-0{month}-01T12:00:00Z"
+        append_drafts(name, build_game_draft(f"g{month}", "anna", "ben", at=when, game="chess", league=league))
     with rl.open(name) as ledger:
         assert ledger.at().standings("by-period").games == 4
-        early = ledger.at(as_of="2010-02-01")
+        assert [row.months for row in ledger.at().ladders().rows] == [(1, 0, 1, 1, 0, 1)]
+        early = ledger.at(as_of="2009-12-01")
         assert early.standings("by-period").rows == ()
-        assert early.notes == ["the first game on by-period was at 2010-03-01 13:00:00 Europe/Berlin"]
+        assert early.notes == ["the first game on by-period was at 2010-01-01 13:00:00 Europe/Berlin"]
