@@ -42,7 +42,7 @@ def season() -> Iterator[list[str]]:
 
 
 def order_cells(players: list[str], chance: random.Random) -> list[str]:
-    """Return the cells of a game by place: tied players share a cell, and the cells after it are empty."""
+    """Return the cells of a game by place: n tied players share a cell, and the next n - 1 cells are empty."""
     gumbel = 400 / math.log(10)
     performances = sorted(
         ((SKILL[name] - gumbel * math.log(-math.log(chance.random())), name) for name in players), reverse=True

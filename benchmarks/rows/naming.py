@@ -11,7 +11,10 @@ TRIED = 10  # names for the baseline, which is slow
 
 
 def measure_names(setting: Setting) -> Iterator[Line]:
-    """Compare a thousand new names, half of them mistyped, with a comparison of every pair; measure similar ids."""
+    """Measure the search for close names, among people and among ids, against a comparison of every pair.
+
+    Half of the new names are mistyped.
+    """
     known = setting.games(100_000)
     new = max(2 * TRIED, known // 100)
     arguments = {"new": new, "known": known}
@@ -23,11 +26,11 @@ def measure_names(setting: Setting) -> Iterator[Line]:
         "pairs": Call("benchmarks.baselines.every_pair:run", {"form": "people", "tried": TRIED, **arguments}),
     }
     runs = run_in_turn(calls, setting.repetitions)
-    what = f"{new:,} new names against {known:,} known"
+    title = f"{new:,} new names compared with {known:,} known ones"
     ours = series("close names", "names", new, runs["people"])
     close_count = runs["people"][0].details["found"]
-    yield Line(what, ours, bar=Bar("seconds", SECONDS_MAX), note=f"{close_count:,} are close to others")
+    yield Line(title, ours, bar=Bar("seconds", SECONDS_MAX), note=f"{close_count:,} are close to others")
     pairs = series("every pair", "names", TRIED, runs["pairs"])
-    yield Line(f"{what}, against every pair", ours, pairs, Bar("times as fast", TIMES_AS_FAST))
+    yield Line(f"{title}, against a comparison of every pair", ours, pairs, Bar("times as fast", TIMES_AS_FAST))
     numbers = series("close names", "names", new, runs["numbers"])
-    yield Line(f"{what}, ids such as member-0012345", numbers, bar=Bar("seconds", SECONDS_MAX))
+    yield Line(f"{title}, ids such as member-0012345", numbers, bar=Bar("seconds", SECONDS_MAX))

@@ -166,7 +166,8 @@ class FileIntake(Intake):
     def _should_leave_out(self, draft: Draft, data: dict[str, Any]) -> bool:
         """Tell whether an event is a batch of another ledger, or the void of one.
 
-        A batch belongs to this ledger if it states the position at which it will be appended.
+        A batch belongs to this ledger if it states the position at which it will be appended. After the first batch
+        that is left out, all later ones are, too, because their positions have shifted.
         """
         if not self._has_batches:
             return False

@@ -113,8 +113,8 @@ class GameChecks:
         if unranked is not None and (
             reason := self._find_unranked_reason(data, seats, has_teams) or self._find_early_reason(occurred_at, data)
         ):
-            counted = unranked.get(reason, UnrankedGames(data["game_id"], 0))
-            unranked[reason] = counted._replace(number=counted.number + 1)
+            group = unranked.get(reason, UnrankedGames(data["game_id"], 0))
+            unranked[reason] = group._replace(number=group.number + 1)
         if league_notes is not None:
             requirement = None
             if "league" in data:
@@ -170,7 +170,7 @@ class GameChecks:
                 self._countable_shapes.add(key)
 
     def _suggest_team_ruleset(self, facts: Facts, game: str, refusing: Sequence[Version]) -> str:
-        """Return the end of a message: how a game with teams gets on a ladder although a ruleset is `refusing` it."""
+        """Return the end of a message: how to rate a game with teams that the versions `refusing` cannot score."""
         counting = [
             ruleset_id
             for ruleset_id, versions in self._versions.items()

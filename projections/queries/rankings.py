@@ -104,7 +104,7 @@ def rank_trace(facts: Facts, trace: Trace, as_of: int | None, months: Mapping[st
     """Rank the players at the end of a trace. Raises `RuleFailure`.
 
     Args:
-        as_of: the instant at which the standings are; None for no limit
+        as_of: the instant of the standings; None for no limit
         months: the monthly lists that an annual list sums, by month; empty for other lists
     """
     stream, version = trace.stream, find_ranking_version(trace)
@@ -136,7 +136,6 @@ def rank_trace(facts: Facts, trace: Trace, as_of: int | None, months: Mapping[st
 def _build_ranking_input(
     facts: Facts, trace: Trace, version: Version, as_of: int | None, months: Mapping[str, Ranking]
 ) -> RankingInput:
-    # in a fully replayed stream, every player is on the ladder
     stream, has_running_points = trace.stream, trace.stream.ranking.running
     is_long = has_running_points and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
     rows_by_month = {month: {row.player: row for row in ranking.rows} for month, ranking in months.items()}
@@ -144,7 +143,7 @@ def _build_ranking_input(
     rank_values = _compute_rank_values(trace, version)
     places, more_places = find_places(facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
     return RankingInput(
-        names=stream.names,
+        names=stream.names,  # all of them are on the ladder, because the stream is fully replayed
         points=trace.states[0],
         games=trace.games,
         offsets=stream.offsets,
@@ -175,7 +174,7 @@ def find_ranking_version(trace: Trace) -> Version:
     """Return the version that ranks a ladder.
 
     It is the version that scored the last counted game or took effect after it; without such a version, the newest. An
-    annual list has no games, so it is the version in force at the end of the year.
+    annual list has no games; the version in force at the end of the year ranks it.
     """
     stream = trace.stream
     if stream.ranking.sums_lists:
@@ -192,7 +191,7 @@ def find_ranking_version(trace: Trace) -> Version:
 def _find_excluded(
     facts: Facts, stream: Stream, version: Version, as_of: int | None, months: Mapping[str, Ranking]
 ) -> dict[str, str]:
-    """Return, by player, why players have no rank regardless of their points and games."""
+    """Return the players who cannot have a rank, however many points and games they have, each with the reason."""
     params: Any = version.params
     if not stream.ranking.sums_lists:
         return {facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}

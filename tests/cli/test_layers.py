@@ -55,7 +55,7 @@ def strip_package(module: str) -> str:
 
 
 def list_imported_modules(path: Path) -> Iterator[str]:
-    """Yield the modules that a file imports, also inside functions, from their folders on."""
+    """Yield the modules that a file imports, also within functions, without the prefix `ratings_ledger.`."""
     for node in walk_nodes(path):
         if isinstance(node, ast.Import):
             yield from (strip_package(alias.name) for alias in node.names)
@@ -143,14 +143,14 @@ def test_parts_import_only_the_parts_before_them(layer: str) -> None:
 @pytest.mark.slow
 def test_imports_form_no_cycle() -> None:
     """Imports from file to file, also within functions, form no cycle."""
-    open_files = {format_name(path).removesuffix(".py").replace("/", "."): find_imported_files(path) for path in FILES}
-    while leaves := [name for name, imported in open_files.items() if not imported & open_files.keys() - {name}]:
+    remaining = {format_name(path).removesuffix(".py").replace("/", "."): find_imported_files(path) for path in FILES}
+    while leaves := [name for name, imported in remaining.items() if not imported & remaining.keys() - {name}]:
         for name in leaves:
-            del open_files[name]
-    assert sorted(open_files) == []
+            del remaining[name]
+    assert sorted(remaining) == []
 
 
-# several implementations of one interface, and the public packages, which import names from the inside
+# implementations of one interface, calls of rules, which are named after what they call, and the public package
 REPEATED_NAMES = (
     "projections/rules/",
     "projections/lists/",
@@ -254,7 +254,7 @@ def list_undocumented(path: Path) -> Iterator[str]:
     ]
     for owner in owners:
         for node in owner.body:
-            # the commands that click calls by name inherit their documentation
+            # the methods of `Commands` override documented methods of `click.Group`
             inherited = isinstance(owner, ast.ClassDef) and owner.name == "Commands"
             assert isinstance(owner, ast.Module | ast.ClassDef)
             if is_public(node) and not inherited and ast.get_docstring(node) is None:  # type: ignore[arg-type]
@@ -347,7 +347,7 @@ def is_explained(node: Function, lines: list[str]) -> bool:
 
 
 def count_parameters(node: Function) -> int:
-    """Return the number of parameters of a function besides its object; options of commands do not count."""
+    """Return the number of parameters of a function without `self` or `cls`; 0 for a command with options."""
     if any(ast.unparse(decorator).startswith(("click.option", "click.argument")) for decorator in node.decorator_list):
         return 0
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
@@ -387,7 +387,7 @@ def test_list_of_commands_equals_their_short_help() -> None:
 
 
 SLOW_MODULES = {"alembic", "rich", "numba", "numpy", "mako"}
-# a reading command on a small SQLite ledger needs neither PostgreSQL's modules nor those of other queries
+# a reading command on a small SQLite ledger may load numpy, but needs no module of PostgreSQL
 UNNEEDED_FOR_READING = SLOW_MODULES - {"numpy"} | {"psycopg", "sqlalchemy.dialects.postgresql"}
 UNNEEDED_MODULES = {
     "help": (

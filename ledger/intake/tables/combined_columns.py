@@ -69,7 +69,7 @@ def combine_columns(names: Sequence[str], body: TextRows, explained: Collection[
 def _find_parts(
     names: Mapping[int, str], meanings: Mapping[int, str | None], body: TextRows
 ) -> Iterator[tuple[list[int], str]]:
-    """Yield the columns to combine, in the order of their texts, and the separator between the texts."""
+    """Yield the columns to combine, in the order in which to join their texts, and the separator between the texts."""
     if (parts := _find_name_parts(names, meanings, body)) is not None:
         yield parts, " "
     sides: dict[str, dict[int, int]] = defaultdict(dict)
@@ -124,7 +124,7 @@ def _find_versus(
 ) -> int | None:
     """Return the column that contains both players of a game, such as Anna - Ben.
 
-    Return None unless there is exactly one, if another column has players, or if no column has results.
+    Return None if there is not exactly one such column, if another column has players, or if no column has results.
     """
     has_players = any(
         meaning in ("player", WINNER, LOSER, *SIDES) or (meaning and is_place(meaning)) for meaning in all_meanings
