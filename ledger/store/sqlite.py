@@ -455,7 +455,7 @@ def build_grant_statements(database: str, prefix: str) -> Grants | None:
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return this account's name, and a problem for each of the file and its folder that every account may write to."""
+    """Return this account's name, and the problems: the file, its folder or both, if all accounts may write to them."""
     path = Path(*identify_database(connection))
     problems = []
     for file_or_folder, kind in ((path, "the file"), (path.parent, "the folder")):

@@ -14,7 +14,7 @@ from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.replay import find_starting_state
-from ratings_ledger.projections.replay.states_before_games import read_game_day, score_single_game
+from ratings_ledger.projections.replay.states_before_games import find_entry, read_game_day, score_single_game
 from ratings_ledger.projections.replay.streams import find_open_period
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, assumptions_among
@@ -195,6 +195,13 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
         # without a victory, a surplus victory point can only be the one for a win within time
         if not victory_count and vp_sum > facts.cell_of(row).seats - 2:
             yield "within_time"
+
+
+def count_games_before(facts: Facts, before: TracePosition, participant: int, version: Version) -> int:
+    """Return a participant's number of games before a position, including those of a seed and of carried seasons."""
+    games, _ = before.game_count_and_last_row(facts.person_of(participant))
+    entry = find_entry(before, version, facts.person_of(participant), facts.name_of(participant))
+    return games + (0 if entry is None else entry.games)
 
 
 def find_state_before(facts: Facts, before: TracePosition, participant: int, version: Version) -> State:

@@ -18,6 +18,7 @@ from ratings_ledger.projections.queries.game_effects import (
     ExplainedPeriod,
     GameEffect,
     PlayerEffect,
+    count_games_before,
     explain_single_game,
     find_periods_of_game,
     find_state_before,
@@ -29,7 +30,6 @@ from ratings_ledger.projections.queries.standings import Account
 from ratings_ledger.projections.queries.uncounted_games import add_forfeit_to_reason, decide_on_ladder
 from ratings_ledger.projections.queries.visible_states import build_visible_state, build_visible_state_after
 from ratings_ledger.projections.replay.eligibility import explain_left_out
-from ratings_ledger.projections.replay.states_before_games import find_entry
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
@@ -267,9 +267,7 @@ def _describe_state_change(
     """
     if not version.rule.state:
         return ABSENT, ABSENT
-    games, _ = before.game_count_and_last_row(facts.person_of(participant))
-    entry = find_entry(before, version, facts.person_of(participant), facts.name_of(participant))
-    games += 0 if entry is None else entry.games
+    games = count_games_before(facts, before, participant, version)
     # the terms of a period name all of the player's games in the period; other terms name no game
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
     state_before = build_visible_state(version, effect.before)

@@ -364,7 +364,7 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         *(changes.last_change_to(seed.position) for seed in facts.recorded.seeds if seed.ladder == ladder),
     )
     if any(version.params.carry_over for version in versions):
-        # an empty ladder has no carried-over points
+        # carried-over points appear with the first event of the ladder, on which all answers depend
         global_position = max(
             global_position, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
         )

@@ -33,7 +33,7 @@ FALLBACK_ENCODING = "cp1252"  # a superset of the printable part of Latin-1, the
 # possessive quantifiers avoid backtracking over many blanks without a tag
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?(?:\s++|[;%][^\n]*+\n)*+\[\w+\s+"[^"\n]*"\s*\]')
 _TAG_BEGINS = re.compile(rb'\[\s*\w+\s+"')
-# up to a hundred tags in the form of nearly all programs, before the beginning of the moves
+# up to a hundred tags as nearly all programs write them, before the beginning of the moves
 _PLAIN_TAGS = re.compile(rb'((?:\[\w+ "[^"\\\r\n]*"\]\r?\n){1,100})\r?\n(?=[^\s\[%;])')
 _PLAIN_TAG = re.compile(r'\[(\w+) "([^"]*)"\]')
 # tokens between tags
@@ -41,7 +41,7 @@ _TAG_TOKENS = re.compile(
     rb'\s+|;[^\n]*|^%[^\n]*|\{[^}]*\}|\[\s*(?P<name>\w+)\s+"(?P<value>(?:[^"\\\r\n]|\\.)*)"\s*\]|(?P<bad>\[[^\n]*)',
     re.M,
 )
-# tokens among the moves that may contain text like a tag, and tags
+# among the moves: comments, which may contain text that looks like a tag, and the tags of the next game
 _MOVE_TOKENS = re.compile(rb'\{[^}]*\}|;[^\n]*|^%[^\n]*|(?P<open>\{)|(?P<tag>\[\s*\w+\s+")', re.M)
 _ESCAPED = re.compile(r"\\(.)")
 
@@ -54,7 +54,7 @@ _FORFEITS = {
 }
 # the value of `extra.forfeit`, by the places of White and Black
 _FORFEITS_BY_PLACES = {(1, 2): FIRST_PRESENT, (2, 1): SECOND_PRESENT}
-# the terminations of games that a player lost by cheating (rules infraction), leaving or not coming
+# the terminations of games that a player lost by breaking the rules, leaving or not showing up
 _FORFEIT_TERMINATIONS = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
 _UNFINISHED = "unterminated"
 _STANDARD = frozenset({"standard", "chess", "normal"})
