@@ -108,7 +108,7 @@ def correct(  # long, because each option is a parameter
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
         ratings correct t-1 ben anna --score 3:2 --reason "wrong way round"
         ratings correct d-1 --partners + cleo+dora anna+ben --reason "swapped"
-        ratings correct t-1 --sets "11:7 9:11 11:3 11:9" --reason "third set was wrong"
+        ratings correct t-1 --sets "11:7 9:11 11:3" --reason "wrong third set"
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 

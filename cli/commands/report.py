@@ -96,7 +96,7 @@ def report_player(
     """Report how PLAYER's points on LADDER came about. Compare the points as known at two times.
 
     \b
-        ratings report player mira elo-catan --as-of 2024-12-31 --known-at 92 -o mira.html
+        ratings report player mira elo-catan --known-at 92 -o mira.html
 
     For auditors: one file to print. It shows every game with its terms, each cause of the difference, the decisions
     with authors and reasons, the rules, and the commands that check each number. The same ledger gives the same bytes.

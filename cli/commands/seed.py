@@ -49,7 +49,7 @@ def seed(
     """Set PLAYER's start on LADDER, such as rating=1650 deviation=80. It replaces the usual start.
 
     \b
-        ratings seed glicko-chess anna rating=1650 deviation=80 --games 12 --reason "rated elsewhere"
+        ratings seed glicko-chess anna rating=1650 --games 12 --reason "other club"
         ratings seed glicko-chess --file ratings.csv --reason "from the old list"
 
     Columns without a value start as usual. A seed comes before the player's first counted game on the ladder; later,

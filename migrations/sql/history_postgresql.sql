@@ -38,7 +38,7 @@ JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation 
   JOIN live_generation g ON g.generation = h.generation)
 
 -- name: comment live_info
-COMMENT ON VIEW live_info IS 'the generation that all live views show: one row, none before the first rebuild'
+COMMENT ON VIEW live_info IS 'the generation that all live views show: one row, or none before the first rebuild'
 
 -- name: comment live_info.generation
 COMMENT ON COLUMN live_info.generation IS 'its number'
@@ -50,7 +50,7 @@ COMMENT ON COLUMN live_info.built_at IS 'when it was finished'
 COMMENT ON COLUMN live_info.position IS 'the log position up to which all ladders were rebuilt together'
 
 -- name: comment live_info.head
-COMMENT ON COLUMN live_info.head IS 'the same with its chain hash, POSITION:CHAINHASH, as verify --head takes it'
+COMMENT ON COLUMN live_info.head IS 'the position with its chain hash, POSITION:CHAINHASH, for `ratings verify --head`'
 
 -- name: comment live_info.history
 COMMENT ON COLUMN live_info.history IS 'whether its changes and games are kept; if not, live_changes, live_games and live_participants are empty'
@@ -62,19 +62,19 @@ COMMENT ON VIEW live_ladders IS 'a ladder of the live generation'
 COMMENT ON COLUMN live_ladders.ladder IS 'its name'
 
 -- name: comment live_ladders.ruleset
-COMMENT ON COLUMN live_ladders.ruleset IS 'the version of the ruleset, such as catan-elo@2009-01, that ranked it'
+COMMENT ON COLUMN live_ladders.ruleset IS 'the version of the ruleset, such as catan-elo@2009-01, that ranked the ladder'
 
 -- name: comment live_ladders.games
-COMMENT ON COLUMN live_ladders.games IS 'how many games it counts'
+COMMENT ON COLUMN live_ladders.games IS 'the number of games that it counts'
 
 -- name: comment live_ladders.players
-COMMENT ON COLUMN live_ladders.players IS 'how many standings it has'
+COMMENT ON COLUMN live_ladders.players IS 'the number of its standings'
 
 -- name: comment live_ladders.position
-COMMENT ON COLUMN live_ladders.position IS 'the log position at which it was built; an older one where a rule failed since'
+COMMENT ON COLUMN live_ladders.position IS 'the log position at which it was built; an older one if its rule has failed since'
 
 -- name: comment live_ladders.digest
-COMMENT ON COLUMN live_ladders.digest IS 'the hash of ruleset and standings, sha256 in hex'
+COMMENT ON COLUMN live_ladders.digest IS 'the SHA-256 hash of the ruleset and the standings, in hex'
 
 -- name: comment live_standings
 COMMENT ON VIEW live_standings IS 'a standing of a ladder of the live generation'
@@ -83,34 +83,34 @@ COMMENT ON VIEW live_standings IS 'a standing of a ladder of the live generation
 COMMENT ON COLUMN live_standings.ladder IS 'the name of the ladder'
 
 -- name: comment live_standings.rank
-COMMENT ON COLUMN live_standings.rank IS '1 is best, ties equal; empty for who does not qualify'
+COMMENT ON COLUMN live_standings.rank IS '1 is best, tied players share a rank; empty for a player who does not qualify'
 
 -- name: comment live_standings.player
-COMMENT ON COLUMN live_standings.player IS 'the id that the player has now'
+COMMENT ON COLUMN live_standings.player IS 'the current id of the player'
 
 -- name: comment live_standings.points
-COMMENT ON COLUMN live_standings.points IS 'points as a decimal number, for display'
+COMMENT ON COLUMN live_standings.points IS 'the points as a decimal number, for display'
 
 -- name: comment live_standings.points_units
-COMMENT ON COLUMN live_standings.points_units IS 'the same exactly: points times scale, a whole number'
+COMMENT ON COLUMN live_standings.points_units IS 'the exact points: points times scale, a whole number'
 
 -- name: comment live_standings.scale
 COMMENT ON COLUMN live_standings.scale IS 'units per point'
 
 -- name: comment live_standings.games
-COMMENT ON COLUMN live_standings.games IS 'how many games of his count'
+COMMENT ON COLUMN live_standings.games IS 'the number of the player''s counted games'
 
 -- name: comment live_standings.qualified
-COMMENT ON COLUMN live_standings.qualified IS 'whether he has a rank'
+COMMENT ON COLUMN live_standings.qualified IS 'whether the player has a rank'
 
 -- name: comment live_standings.ordinal
 COMMENT ON COLUMN live_standings.ordinal IS 'the order within the ladder, from 1'
 
 -- name: comment live_standings.gold
-COMMENT ON COLUMN live_standings.gold IS 'in lists of months: gold won; else empty'
+COMMENT ON COLUMN live_standings.gold IS 'in monthly lists: the gold won; otherwise empty'
 
 -- name: comment live_standings.places
-COMMENT ON COLUMN live_standings.places IS 'in lists of years: his places in the months, joined by commas; else empty'
+COMMENT ON COLUMN live_standings.places IS 'in annual lists: the places of the player in the months, joined by commas; otherwise empty'
 
 -- name: comment live_changes
 COMMENT ON VIEW live_changes IS 'what a game or an adjustment did to the points of one player on one ladder'
@@ -122,13 +122,13 @@ COMMENT ON COLUMN live_changes.ladder IS 'the name of the ladder'
 COMMENT ON COLUMN live_changes.ordinal IS 'the order within the ladder, from 1: by time, then by log position, then by player'
 
 -- name: comment live_changes.player
-COMMENT ON COLUMN live_changes.player IS 'the id that the player has now'
+COMMENT ON COLUMN live_changes.player IS 'the current id of the player'
 
 -- name: comment live_changes.occurred_at
 COMMENT ON COLUMN live_changes.occurred_at IS 'when the game ended, or the adjustment took effect'
 
 -- name: comment live_changes.position
-COMMENT ON COLUMN live_changes.position IS 'the log position of the event that tells it: of a corrected game the correction'
+COMMENT ON COLUMN live_changes.position IS 'the log position of the event that states it: for a corrected game, the correction'
 
 -- name: comment live_changes.event_id
 COMMENT ON COLUMN live_changes.event_id IS 'the id of that event'
@@ -137,34 +137,34 @@ COMMENT ON COLUMN live_changes.event_id IS 'the id of that event'
 COMMENT ON COLUMN live_changes.game_id IS 'the game; empty for an adjustment'
 
 -- name: comment live_changes.place
-COMMENT ON COLUMN live_changes.place IS 'his place in the game, 1 is best; empty for an adjustment and where a kind of game has none'
+COMMENT ON COLUMN live_changes.place IS 'the player''s place in the game, 1 is best; empty for an adjustment, and for games without places'
 
 -- name: comment live_changes.before
-COMMENT ON COLUMN live_changes.before IS 'points before it as a decimal number, for display'
+COMMENT ON COLUMN live_changes.before IS 'the points before it as a decimal number, for display'
 
 -- name: comment live_changes.change
-COMMENT ON COLUMN live_changes.change IS 'points won, or lost if negative, as a decimal number, for display'
+COMMENT ON COLUMN live_changes.change IS 'the points won, or lost if negative, as a decimal number, for display'
 
 -- name: comment live_changes.after
-COMMENT ON COLUMN live_changes.after IS 'points after it as a decimal number, for display'
+COMMENT ON COLUMN live_changes.after IS 'the points after it as a decimal number, for display'
 
 -- name: comment live_changes.before_units
-COMMENT ON COLUMN live_changes.before_units IS 'points before it exactly: points times scale, a whole number'
+COMMENT ON COLUMN live_changes.before_units IS 'the exact points before it: points times scale, a whole number'
 
 -- name: comment live_changes.change_units
-COMMENT ON COLUMN live_changes.change_units IS 'the change exactly, in the same units; sums stay exact'
+COMMENT ON COLUMN live_changes.change_units IS 'the exact change in the same units, so that sums are exact'
 
 -- name: comment live_changes.after_units
-COMMENT ON COLUMN live_changes.after_units IS 'points after it exactly, in the same units'
+COMMENT ON COLUMN live_changes.after_units IS 'the exact points after it, in the same units'
 
 -- name: comment live_changes.scale
-COMMENT ON COLUMN live_changes.scale IS 'units per point, the same for a whole ladder'
+COMMENT ON COLUMN live_changes.scale IS 'units per point, the same in all rows of a ladder'
 
 -- name: comment live_changes.ruleset
-COMMENT ON COLUMN live_changes.ruleset IS 'the version of the ruleset, such as catan-elo@2009-01, that scored it; empty for an adjustment'
+COMMENT ON COLUMN live_changes.ruleset IS 'the version of the ruleset, such as catan-elo@2009-01, that scored the game; empty for an adjustment'
 
 -- name: comment live_games
-COMMENT ON VIEW live_games IS 'a game as it stands: corrected ones as corrected, voided ones left out'
+COMMENT ON VIEW live_games IS 'a game with its latest result; voided games are left out'
 
 -- name: comment live_games.game_id
 COMMENT ON COLUMN live_games.game_id IS 'the id of the game'
@@ -173,7 +173,7 @@ COMMENT ON COLUMN live_games.game_id IS 'the id of the game'
 COMMENT ON COLUMN live_games.position IS 'the log position at which it was first recorded'
 
 -- name: comment live_games.occurred_at
-COMMENT ON COLUMN live_games.occurred_at IS 'when it ended'
+COMMENT ON COLUMN live_games.occurred_at IS 'when the game ended'
 
 -- name: comment live_games.game
 COMMENT ON COLUMN live_games.game IS 'what was played, such as catan'
@@ -182,7 +182,7 @@ COMMENT ON COLUMN live_games.game IS 'what was played, such as catan'
 COMMENT ON COLUMN live_games.kind IS 'the kind of result: placing, b5, battle or diplomacy'
 
 -- name: comment live_games.group_name
-COMMENT ON COLUMN live_games.group_name IS 'its group, or empty; group is a word of SQL''s own'
+COMMENT ON COLUMN live_games.group_name IS 'its group, or empty; `group` is a reserved word in SQL'
 
 -- name: comment live_games.city
 COMMENT ON COLUMN live_games.city IS 'its city, or empty'
@@ -194,19 +194,19 @@ COMMENT ON COLUMN live_games.league IS 'its league, or empty'
 COMMENT ON COLUMN live_games.season IS 'its season, or empty'
 
 -- name: comment live_games.participants
-COMMENT ON COLUMN live_games.participants IS 'how many rows of live_participants it has: substitutes are counted besides those who left'
+COMMENT ON COLUMN live_games.participants IS 'the number of its rows in live_participants, with substitutes and the players whom they replaced'
 
 -- name: comment live_games.rated
-COMMENT ON COLUMN live_games.rated IS 'false for a game that no ladder counts, because it was said so'
+COMMENT ON COLUMN live_games.rated IS 'false for a game that was recorded as unrated, which no ladder counts'
 
 -- name: comment live_games.aborted
-COMMENT ON COLUMN live_games.aborted IS 'true for a game that was ended by agreement, which no ladder counts'
+COMMENT ON COLUMN live_games.aborted IS 'true for a game that was ended early by agreement, which no ladder counts'
 
 -- name: comment live_games.more
-COMMENT ON COLUMN live_games.more IS 'all members that have no column, as JSON text, or empty'
+COMMENT ON COLUMN live_games.more IS 'the members of the event that have no column, as JSON, or empty'
 
 -- name: comment live_participants
-COMMENT ON VIEW live_participants IS 'one player in one of live_games'
+COMMENT ON VIEW live_participants IS 'a player in a game of live_games'
 
 -- name: comment live_participants.game_id
 COMMENT ON COLUMN live_participants.game_id IS 'the id of the game'
@@ -215,34 +215,34 @@ COMMENT ON COLUMN live_participants.game_id IS 'the id of the game'
 COMMENT ON COLUMN live_participants.position IS 'the log position at which the game was first recorded'
 
 -- name: comment live_participants.number
-COMMENT ON COLUMN live_participants.number IS 'the order in which the game names them, from 1'
+COMMENT ON COLUMN live_participants.number IS 'the order in which the game names its participants, from 1'
 
 -- name: comment live_participants.player
-COMMENT ON COLUMN live_participants.player IS 'the id that the player has now'
+COMMENT ON COLUMN live_participants.player IS 'the current id of the player'
 
 -- name: comment live_participants.place
-COMMENT ON COLUMN live_participants.place IS 'his place, 1 is best: 1, 2, 2, 4 with ties, worked out where only scores were told; empty where a kind of game has none'
+COMMENT ON COLUMN live_participants.place IS 'the player''s place, 1 is best: 1, 2, 2, 4 with ties; computed if only scores were recorded; empty for games without places'
 
 -- name: comment live_participants.score
-COMMENT ON COLUMN live_participants.score IS 'the score as it was told, or empty'
+COMMENT ON COLUMN live_participants.score IS 'the recorded score, or empty'
 
 -- name: comment live_participants.status
 COMMENT ON COLUMN live_participants.status IS 'finished, abandoned, substitute, surrendered or removed'
 
 -- name: comment live_participants.replaces
-COMMENT ON COLUMN live_participants.replaces IS 'of a substitute: the player whose seat he took, under the id of now'
+COMMENT ON COLUMN live_participants.replaces IS 'for a substitute: the current id of the player who was replaced'
 
 -- name: comment live_participants.seat
-COMMENT ON COLUMN live_participants.seat IS 'the seat as it was told, or empty'
+COMMENT ON COLUMN live_participants.seat IS 'the recorded seat, or empty'
 
 -- name: comment live_participants.seconds_played
-COMMENT ON COLUMN live_participants.seconds_played IS 'seconds as they were told, or empty'
+COMMENT ON COLUMN live_participants.seconds_played IS 'the recorded number of seconds, or empty'
 
 -- name: comment live_participants.more
-COMMENT ON COLUMN live_participants.more IS 'all members that have no column, as JSON text, or empty: what only one kind of game has'
+COMMENT ON COLUMN live_participants.more IS 'the members of the participant that have no column, as JSON, or empty'
 
 -- name: comment events_readable
-COMMENT ON VIEW events_readable IS 'an event as it was recorded; games as they stand are in live_games'
+COMMENT ON VIEW events_readable IS 'an event as it was recorded; the latest results of games are in live_games'
 
 -- name: comment events_readable.position
 COMMENT ON COLUMN events_readable.position IS 'the log position, 1, 2, 3 ... without gaps'
@@ -254,7 +254,7 @@ COMMENT ON COLUMN events_readable.event_id IS 'the id of the event'
 COMMENT ON COLUMN events_readable.type IS 'the type, such as game.recorded'
 
 -- name: comment events_readable.subject
-COMMENT ON COLUMN events_readable.subject IS 'what it is about, such as game:g-1001'
+COMMENT ON COLUMN events_readable.subject IS 'the subject of the event, such as game:g-1001'
 
 -- name: comment events_readable.occurred_at
 COMMENT ON COLUMN events_readable.occurred_at IS 'when it happened (PostgreSQL)'

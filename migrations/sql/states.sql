@@ -9,4 +9,4 @@ JOIN generation_ladders l ON l.build = s.build AND l.ladder = s.ladder
 JOIN live_generation g ON g.generation = l.generation
 
 -- name: comment live_standings.state
-COMMENT ON COLUMN live_standings.state IS 'under a rule that keeps several numbers about a player: all of them in whole units, joined by commas; else empty'
+COMMENT ON COLUMN live_standings.state IS 'under a rule with several numbers per player: all of them in whole units, joined by commas; otherwise empty'

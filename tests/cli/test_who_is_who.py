@@ -134,7 +134,7 @@ BAD_ALIASES = {
     "a circle": (
         "Hanna = Jo\nJo = Hanna",
         2,
-        "'Hanna' is itself an alias, of 'Jo' (line 1); delete one, because they lead back",
+        "'Hanna' is itself an alias, of 'Jo' (line 1); delete one of these aliases, because they form a circle",
     ),
     "two players": ("Hanna = Jo\n\nHanna = Johanna", 3, "'Hanna' is 'Jo' (line 1) and 'Johanna'; choose one"),
 }

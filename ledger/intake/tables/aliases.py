@@ -76,7 +76,7 @@ def merge_aliases(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str],
                 f"{quote(alias.player)} is itself an alias, of {quote(next_alias.player)}{_describe_line(next_alias)}"
             )
             end = _find_end(alias, known)
-            remedy = f"write {alias.name} = {end}" if end else "delete one, because they lead back to each other"
+            remedy = f"write {alias.name} = {end}" if end else "delete one of these aliases, because they form a circle"
             problems.append(Rejection("bad-alias", f"{message}; {remedy}", alias.file, alias.line))
     problems.sort(key=lambda problem: problem.line or 0)
     return {alias.name: alias.player for alias in known.values()}, problems
