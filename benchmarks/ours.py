@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger as Store
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.validation.names import find_close_names as close
+from ratings_ledger.ledger.validation.close_names import find_close_names as close
 from ratings_ledger.projections.facts.column_cache import name_cache_folder
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from ratings_ledger.ledger.backups.restoring import Renames
+from ratings_ledger.ledger.backups.backup_files import Renames
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
 from ratings_ledger.ledger.events.records import (

@@ -132,7 +132,7 @@ class Snapshot(SnapshotReader):
 
     def only_ladder(self) -> str:
         """Return the only ladder with games or adjustments. Raises `BadArgument` if there are several, or none."""
-        from ratings_ledger.projections.queries.survey import choose_only_ladder
+        from ratings_ledger.projections.queries.candidate_ladders import choose_only_ladder
 
         ladders = self.ladders()
         for problem in (problems := (*ladders.unusable, *ladders.failed)):

@@ -52,7 +52,7 @@ from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import require_head as _require_head
 from ratings_ledger.projections.admission.publishing_rulesets import load_shipped_texts as _load_shipped_texts
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing as _publish_missing
-from ratings_ledger.projections.diff.attribution import (
+from ratings_ledger.projections.diff.change_explanations import (
     AttributedCause,
     AttributedEnd,
     PointsAttributed,

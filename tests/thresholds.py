@@ -45,7 +45,7 @@ THRESHOLDS = {
     "forking_cost": ["projections.stored.computing.FORKING_COST"],
     "runs_kept": ["ledger.store.runs.KEPT_RUNS"],
     "busy_seconds": ["ledger.store.sqlite.BUSY_SECONDS"],
-    "notify_seconds": ["ledger.store.postgres.NOTIFY_SECONDS"],
+    "notify_seconds": ["ledger.store.postgres_connection.NOTIFY_SECONDS"],
     "silent_seconds": ["ledger.store.postgres_connection.SILENT_SECONDS"],
     "ping_seconds": ["ledger.store.postgres_connection.PING_SECONDS"],
     "shown_ladders": ["cli.commands.rebuild.LINES_SHOWN_MAX"],

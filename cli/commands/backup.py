@@ -11,11 +11,11 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.maintenance import print_backup_checked, print_backup_made
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.backups.backup_files import BackupFiles
 from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backup, parse_policy
-from ratings_ledger.ledger.backups.restoring import BackupFiles
 from ratings_ledger.ledger.store.exports import ChainHead
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.stored.backup_checks import check_backup_files, describe_new_backup
+from ratings_ledger.projections.stored.backup_comparison import check_backup_files, describe_new_backup
 
 
 @group()

@@ -23,7 +23,7 @@ from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import SERIES_MAX, Point, Series, VerticalLine, draw_steps
-from ratings_ledger.web.courses import (
+from ratings_ledger.web.course_charts import (
     HorizontalAxis,
     build_points_line,
     build_rank_line,

@@ -69,7 +69,7 @@ def explain_(
             raise click.UsageError("--change takes only --from, --to and --format; leave out the other options")
         # slow to import, and only needed for this explanation
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
-        from ratings_ledger.projections.diff.attribution import attribute_points
+        from ratings_ledger.projections.diff.change_explanations import attribute_points
 
         view = open_view(open_for_command(db))
         name, ladder = view.resolve_ladder(name, ladder)

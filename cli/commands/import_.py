@@ -20,7 +20,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.next_steps import note_next_steps
 from ratings_ledger.cli.output.progress import create_bar
 from ratings_ledger.cli.output.proposals import note_games
-from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
+from ratings_ledger.ledger.backups.backup_files import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import make_batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, find_size, read_items
 from ratings_ledger.ledger.intake.intake import IntakeResult, OnRejected
@@ -32,7 +32,7 @@ from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import ChainHead
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.batches import read_batches
-from ratings_ledger.ledger.validation.names import find_close_names
+from ratings_ledger.ledger.validation.close_names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks

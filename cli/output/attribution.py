@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.projections.diff.attribution import PointsAttributed
+from ratings_ledger.projections.diff.change_explanations import PointsAttributed
 from ratings_ledger.projections.diff.differences import ComparedSide
 from ratings_ledger.projections.replay.ladder_names import short_name
 

@@ -7,7 +7,7 @@ from ratings_ledger.cli.output.proposals import format_rejection
 from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.stored.backup_checks import BackupCheck, NewBackup
+from ratings_ledger.projections.stored.backup_comparison import BackupCheck, NewBackup
 from ratings_ledger.projections.stored.doctor import Check, Checks
 from ratings_ledger.projections.stored.generations import Rollback
 from ratings_ledger.projections.stored.status import NightlyResult

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.tables.partners import split_partners
 from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.processes.forking import run_ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
-from ratings_ledger.ledger.validation.names import is_nobody
+from ratings_ledger.ledger.validation.close_names import is_nobody
 from ratings_ledger.ledger.validation.new_names import (
     FirstOccurrence,
     build_nobody_rejection,

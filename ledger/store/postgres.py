@@ -1,12 +1,10 @@
 """The store of a ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
 import os
-import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -20,8 +18,6 @@ from ratings_ledger.ledger.errors import (
     StoreDamaged,
     StoreUnavailable,
 )
-from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.catalogue import load_generated_objects
 from ratings_ledger.ledger.store.dialect import ConnectionSource, NamedEvent, Setting, transaction
 from ratings_ledger.ledger.store.guards import (
     AHEAD,
@@ -89,28 +85,6 @@ JOINED_RECORDS = 1_700
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
-# the schemas in which the session finds this program's tables, each with their names; the schema with most tables first
-_SCHEMAS_WITH_TABLES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ')
-FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
-JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.name)
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace GROUP BY 1 ORDER BY pg_catalog.count(*) DESC, 1"""
-
-# settings of each session, which override those of the server, the database, the role and the environment; statements
-# set them, because a pooler passes on statements but not parameters of the connection
-SESSION = (
-    "SET client_encoding = 'UTF8'",
-    "SET standard_conforming_strings = on",
-    "SET quote_all_identifiers = off",
-    "SET default_transaction_isolation = 'read committed'",
-    "SET default_transaction_read_only = off",
-    # makes a statement fail if a policy would hide rows
-    "SET row_security = off",
-    "SET bytea_output = 'hex'",
-    # keeps temporary tables from shadowing the ledger's
-    "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
-    # the connection that holds the lock of a rebuild is idle for a long time
-    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
-)
 # parameters of the connection, which the URL may override; without keepalives a lost host would go unnoticed
 CONNECTION_PARAMETERS = {
     "connect_timeout": "10",
@@ -119,8 +93,6 @@ CONNECTION_PARAMETERS = {
     "keepalives_interval": "10",
     "keepalives_count": "3",
 }
-# how long to wait for a notification through a pooler
-NOTIFY_SECONDS = 5.0
 IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 READABLE_VIEW = POSTGRES_VIEW
@@ -147,7 +119,7 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
 
     try:
         # imported here because the driver is an extra
-        from ratings_ledger.ledger.store.postgres_connection import AnsweringConnection
+        from ratings_ledger.ledger.store.postgres_connection import AnsweringConnection, open_session
 
         new_engine: Engine = create_engine(url, poolclass=pool, creator=connect)
     except (ImportError, NoSuchModuleError):
@@ -176,75 +148,6 @@ def build_engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) 
 def is_stale(connection: Any) -> bool:
     """Return False: a connection that no longer reaches the server fails when it is used."""
     return False
-
-
-def open_session(
-    connection: Any, *, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
-) -> None:
-    """Configure a new connection of the driver for this program.
-
-    Args:
-        connection: The driver's connection.
-        lock_timeout: The statement that sets how long to wait for a lock.
-        location: The database, for messages.
-        connect: Opens another connection to the database.
-        poolers: The locations of poolers that are known to keep their client's session; updated.
-
-    Raises:
-        NotALedger: The encoding is not UTF-8, a pooler does not keep the session, or the search path leads to tables in
-            several schemas.
-    """
-    autocommit_before, connection.autocommit = connection.autocommit, True
-    encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
-    if encoding != "UTF8":
-        raise NotALedger(
-            f"the database {location} has the encoding {encoding}; create another with ENCODING 'UTF8' for a ledger"
-        )
-    # behind a pooler, the client is told a process number that is not the server's
-    if process != connection.info.backend_pid and location not in poolers:
-        if not _keeps_sessions(connection, connect):
-            raise NotALedger(
-                f"the pooler at {location} does not keep a session beyond a transaction; let it pool by session "
-                "(PgBouncer: pool_mode = session), or name the server itself"
-            )
-        poolers.add(location)
-    _refuse_mixed_schemas(connection, location)
-    connection.execute("; ".join((*SESSION, lock_timeout)))
-    connection.autocommit = autocommit_before
-
-
-def _refuse_mixed_schemas(connection: Any, location: str) -> None:
-    """Raise `NotALedger` if the search path leads to tables with this program's names in different schemas."""
-    names = [name for kind, _, name in load_generated_objects("postgresql") if kind == "table"]
-    schemas = connection.execute(_SCHEMAS_WITH_TABLES, (names,)).fetchall()
-    if len(schemas) > 1:
-        (schema, _), (other_schema, tables) = schemas[:2]
-        path = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()[0]
-        option = urllib.parse.quote(f"-csearch_path={schema}")
-        raise NotALedger(
-            f"{location}: search_path = {path} leads to the ledger in the schema {quote(schema)}, but to {tables} in "
-            f"the schema {quote(other_schema)}; add a parameter to the URL that names only the ledger's schema: "
-            f"options={option}"
-        )
-
-
-def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
-    """Tell whether a pooler keeps the session of an idle connection, by sending a notification to that session.
-
-    Return True if this cannot be tested, because the pooler has no second connection or the server forbids LISTEN.
-    """
-    channel = f"ratings_{uuid4().hex}"
-    try:
-        connection.execute(f"LISTEN {channel}")
-        with closing(connect()) as second:
-            second.pgconn.send_query(f"NOTIFY {channel}".encode())
-            is_notified = any(connection.notifies(timeout=NOTIFY_SECONDS, stop_after=1))
-            second.pgconn.consume_input()
-            has_pending_reply = second.pgconn.is_busy()
-        connection.execute(f"UNLISTEN {channel}")
-    except type(connection).Error:
-        return not connection.closed
-    return is_notified or bool(has_pending_reply)
 
 
 def set_autocommit(connection: Connection) -> Connection:

@@ -1,4 +1,4 @@
-"""A psycopg connection that pings a silent server instead of waiting for ever.
+"""Connections of psycopg: how this program configures them, and a connection that pings a silent server.
 
 The driver waits even if the server is frozen or a cable is unplugged. After `SILENT_SECONDS` without an answer, this
 connection pings the server over a new connection, as `pg_isready` does. If the server answers the ping, it is busy with
@@ -7,18 +7,50 @@ other connections to it ping it as soon as it is silent.
 """
 
 import time
-from collections.abc import Generator, Sequence
+import urllib.parse
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import Any
+from uuid import uuid4
 
 from psycopg import ClientCursor, Connection, OperationalError
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 
+from ratings_ledger.ledger.errors import NotALedger
+from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.store.catalogue import load_generated_objects
+
 SILENT_SECONDS = 60.0
 # how long to wait for the answer to a ping
 PING_SECONDS = 10
+# how long to wait for a notification through a pooler
+NOTIFY_SECONDS = 5.0
 # the connection strings of the servers that did not answer the last ping
 _unresponsive = set[str]()
+
+# the schemas in which the session finds this program's tables, each with their names; the schema with most tables first
+_SCHEMAS_WITH_TABLES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ')
+FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
+JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.name)
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace GROUP BY 1 ORDER BY pg_catalog.count(*) DESC, 1"""
+
+# settings of each session, which override those of the server, the database, the role and the environment; statements
+# set them, because a pooler passes on statements but not parameters of the connection
+SESSION = (
+    "SET client_encoding = 'UTF8'",
+    "SET standard_conforming_strings = on",
+    "SET quote_all_identifiers = off",
+    "SET default_transaction_isolation = 'read committed'",
+    "SET default_transaction_read_only = off",
+    # makes a statement fail if a policy would hide rows
+    "SET row_security = off",
+    "SET bytea_output = 'hex'",
+    # keeps temporary tables from shadowing the ledger's
+    "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
+    # the connection that holds the lock of a rebuild is idle for a long time
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+)
 
 
 class AnsweringConnection(Connection[Any]):
@@ -71,3 +103,72 @@ class AnsweringConnection(Connection[Any]):
             self.pgconn.finish()
             raise OperationalError(f"the server {silence} and does not answer a ping")
         _unresponsive.discard(dsn)
+
+
+def open_session(
+    connection: Any, *, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
+) -> None:
+    """Configure a new connection of the driver for this program.
+
+    Args:
+        connection: The driver's connection.
+        lock_timeout: The statement that sets how long to wait for a lock.
+        location: The database, for messages.
+        connect: Opens another connection to the database.
+        poolers: The locations of poolers that are known to keep their client's session; updated.
+
+    Raises:
+        NotALedger: The encoding is not UTF-8, a pooler does not keep the session, or the search path leads to tables in
+            several schemas.
+    """
+    autocommit_before, connection.autocommit = connection.autocommit, True
+    encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
+    if encoding != "UTF8":
+        raise NotALedger(
+            f"the database {location} has the encoding {encoding}; create another with ENCODING 'UTF8' for a ledger"
+        )
+    # behind a pooler, the client is told a process number that is not the server's
+    if process != connection.info.backend_pid and location not in poolers:
+        if not _keeps_sessions(connection, connect):
+            raise NotALedger(
+                f"the pooler at {location} does not keep a session beyond a transaction; let it pool by session "
+                "(PgBouncer: pool_mode = session), or name the server itself"
+            )
+        poolers.add(location)
+    _refuse_mixed_schemas(connection, location)
+    connection.execute("; ".join((*SESSION, lock_timeout)))
+    connection.autocommit = autocommit_before
+
+
+def _refuse_mixed_schemas(connection: Any, location: str) -> None:
+    """Raise `NotALedger` if the search path leads to tables with this program's names in different schemas."""
+    names = [name for kind, _, name in load_generated_objects("postgresql") if kind == "table"]
+    schemas = connection.execute(_SCHEMAS_WITH_TABLES, (names,)).fetchall()
+    if len(schemas) > 1:
+        (schema, _), (other_schema, tables) = schemas[:2]
+        path = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()[0]
+        option = urllib.parse.quote(f"-csearch_path={schema}")
+        raise NotALedger(
+            f"{location}: search_path = {path} leads to the ledger in the schema {quote(schema)}, but to {tables} in "
+            f"the schema {quote(other_schema)}; add a parameter to the URL that names only the ledger's schema: "
+            f"options={option}"
+        )
+
+
+def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
+    """Tell whether a pooler keeps the session of an idle connection, by sending a notification to that session.
+
+    Return True if this cannot be tested, because the pooler has no second connection or the server forbids LISTEN.
+    """
+    channel = f"ratings_{uuid4().hex}"
+    try:
+        connection.execute(f"LISTEN {channel}")
+        with closing(connect()) as second:
+            second.pgconn.send_query(f"NOTIFY {channel}".encode())
+            is_notified = any(connection.notifies(timeout=NOTIFY_SECONDS, stop_after=1))
+            second.pgconn.consume_input()
+            has_pending_reply = second.pgconn.is_busy()
+        connection.execute(f"UNLISTEN {channel}")
+    except type(connection).Error:
+        return not connection.closed
+    return is_notified or bool(has_pending_reply)

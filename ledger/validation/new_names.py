@@ -14,8 +14,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Rejection, count, quote
-from ratings_ledger.ledger.validation.identities import Identities, read_identities
-from ratings_ledger.ledger.validation.names import (
+from ratings_ledger.ledger.validation.close_names import (
     find_close_names,
     find_similar_names,
     is_hidden,
@@ -23,6 +22,7 @@ from ratings_ledger.ledger.validation.names import (
     is_selector,
     list_odd_characters,
 )
+from ratings_ledger.ledger.validation.identities import Identities, read_identities
 
 # the combining class of viramas
 VIRAMA = 9

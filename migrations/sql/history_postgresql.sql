@@ -113,7 +113,7 @@ COMMENT ON COLUMN live_standings.gold IS 'in monthly lists: the gold won; otherw
 COMMENT ON COLUMN live_standings.places IS 'in annual lists: the places of the player in the months, joined by commas; otherwise empty'
 
 -- name: comment live_changes
-COMMENT ON VIEW live_changes IS 'what a game or an adjustment did to the points of one player on one ladder'
+COMMENT ON VIEW live_changes IS 'what a game, an adjustment, a new version or a new season did to the points of a player on a ladder'
 
 -- name: comment live_changes.ladder
 COMMENT ON COLUMN live_changes.ladder IS 'the name of the ladder'
@@ -125,19 +125,19 @@ COMMENT ON COLUMN live_changes.ordinal IS 'the order within the ladder, from 1: 
 COMMENT ON COLUMN live_changes.player IS 'the current id of the player'
 
 -- name: comment live_changes.occurred_at
-COMMENT ON COLUMN live_changes.occurred_at IS 'when the game ended, or the adjustment took effect'
+COMMENT ON COLUMN live_changes.occurred_at IS 'when the game ended, or the adjustment or version took effect'
 
 -- name: comment live_changes.position
-COMMENT ON COLUMN live_changes.position IS 'the log position of the event that states it: for a corrected game, the correction'
+COMMENT ON COLUMN live_changes.position IS 'the log position of its event: for a corrected game, that of the correction'
 
 -- name: comment live_changes.event_id
 COMMENT ON COLUMN live_changes.event_id IS 'the id of that event'
 
 -- name: comment live_changes.game_id
-COMMENT ON COLUMN live_changes.game_id IS 'the game; empty for an adjustment'
+COMMENT ON COLUMN live_changes.game_id IS 'the game; empty unless a game changed the points'
 
 -- name: comment live_changes.place
-COMMENT ON COLUMN live_changes.place IS 'the player''s place in the game, 1 is best; empty for an adjustment, and for games without places'
+COMMENT ON COLUMN live_changes.place IS 'the player''s place in the game, 1 is best; empty without a game, and for games without places'
 
 -- name: comment live_changes.before
 COMMENT ON COLUMN live_changes.before IS 'the points before it as a decimal number, for display'
@@ -161,7 +161,7 @@ COMMENT ON COLUMN live_changes.after_units IS 'the exact points after it, in the
 COMMENT ON COLUMN live_changes.scale IS 'units per point, the same in all rows of a ladder'
 
 -- name: comment live_changes.ruleset
-COMMENT ON COLUMN live_changes.ruleset IS 'the version of the ruleset, such as catan-elo@2009-01, that scored the game; empty for an adjustment'
+COMMENT ON COLUMN live_changes.ruleset IS 'the version of the ruleset, such as catan-elo@2009-01, that scored the game; empty without a game'
 
 -- name: comment live_games
 COMMENT ON VIEW live_games IS 'a game with its latest result; voided games are left out'
@@ -194,7 +194,7 @@ COMMENT ON COLUMN live_games.league IS 'its league, or empty'
 COMMENT ON COLUMN live_games.season IS 'its season, or empty'
 
 -- name: comment live_games.participants
-COMMENT ON COLUMN live_games.participants IS 'the number of its rows in live_participants, with substitutes and the players whom they replaced'
+COMMENT ON COLUMN live_games.participants IS 'the number of its rows in live_participants, with substitutes and replaced players'
 
 -- name: comment live_games.rated
 COMMENT ON COLUMN live_games.rated IS 'false for a game that was recorded as unrated, which no ladder counts'

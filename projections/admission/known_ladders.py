@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head, read_known_events, read_records
-from ratings_ledger.ledger.validation.names import find_close_names, find_similar_names
+from ratings_ledger.ledger.validation.close_names import find_close_names, find_similar_names
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.lookups import Players, games_played, knows_club, ranks_clubs

@@ -2,7 +2,7 @@
 
 Each decision accounts for the difference between the ladders before and after it. The games that were recorded between
 decisions account for the rest. So a player's amounts sum exactly to the difference between their points at both ends.
-(`projections.diff.causes` attributes the difference of a single player to every event.)
+(`projections.diff.attribution` attributes the difference of a single player to every event.)
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.published_lists import PublishedList, read_published_lists, select_newest_list
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.diff.attribution import AttributedCause, describe_causes
-from ratings_ledger.projections.diff.causes import attribute_difference
+from ratings_ledger.projections.diff.attribution import attribute_difference
+from ratings_ledger.projections.diff.change_explanations import AttributedCause, describe_causes
 from ratings_ledger.projections.exact_numbers import ZERO, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, to_datetime
 from ratings_ledger.projections.queries.history import Change, Course, load_course

@@ -1,4 +1,4 @@
-"""Find the ladders that a query may mean if it names only a game or a player."""
+"""Find the ladders that a query may mean if it names no ladder, but only a game or a player, or nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.store.log import find_first_positions
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
@@ -16,14 +16,49 @@ from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import to_datetime
 from ratings_ledger.projections.queries.game_explanations import GameExplanation
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.survey import LadderRow, Survey, choose_only_ladder, load_all_ladders
+from ratings_ledger.projections.queries.survey import LadderRow, Survey, describe_no_games, load_all_ladders
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
-from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders
+from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladders, short_name
 from ratings_ledger.projections.replay.streams import Stream, name_ladders_of_game
 from ratings_ledger.projections.rulesets.versions import list_games
 
+# the maximum number of ladders that a message lists
+LADDERS_LISTED_MAX = 20
 # the maximum number of ladders in a message that asks the user to name one of a player's ladders
 PLAYER_LADDERS_LISTED_MAX = 6
+
+
+def choose_only_ladder(
+    rows: Sequence[LadderRow],
+    qualifier: str = "",
+    as_of: str | None = None,
+    unscored: Sequence[str] = (),
+    problems: Sequence[str] = (),
+    limit: int = LADDERS_LISTED_MAX,
+) -> str:
+    """Return the only candidate, for a query without a ladder. Raises `BadArgument` if there are several, or none.
+
+    Args:
+        rows: the candidates. All other arguments are only for the message of the error.
+        qualifier: a relative clause for the word "ladders", such as " that anna is on".
+        as_of: the `as_of` of the query.
+        unscored: the names of the recorded games, such as chess, that no ruleset scores.
+        problems: why rulesets do not run here, and why ladders cannot be replayed.
+        limit: the maximum number of ladders that the message lists.
+    """
+    until = "" if as_of is None else f" played up to {as_of}"
+    if not rows and problems:
+        raise BadArgument(f"no usable ladder has a game{until}; {problems[0]}", "ladder")
+    if not rows and until:
+        raise BadArgument(f"no ladder has a game{until}", "as_of")
+    if not rows:
+        raise BadArgument(describe_no_games(unscored), "ladder")
+    if len(rows) == 1:
+        return rows[0].ladder
+    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in rows[:limit])
+    unlisted_count = len(rows) - limit
+    more = f"\n  and {unlisted_count:,} more; see: ratings ladders" if unlisted_count > 0 else ""
+    raise BadArgument(f"name one of the {len(rows):,} ladders{qualifier}:{names}{more}", "ladder")
 
 
 def list_ladders_of_game(facts: Facts, row: int) -> list[str]:

@@ -17,7 +17,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.lists.contract import RankedRow, RankingInput
 from ratings_ledger.projections.queries.visible_states import LadderStates, VisibleStates, format_exact_state
-from ratings_ledger.projections.replay.classification import find_places
+from ratings_ledger.projections.replay.classified_places import find_places
 from ratings_ledger.projections.replay.rule_calls import find_rank_value
 from ratings_ledger.projections.replay.streams import PeriodProgress, Stream, describe_periods
 from ratings_ledger.projections.replay.trace import Trace

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
-from ratings_ledger.ledger.rejections import count, quote
+from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import read_published_lists, read_scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Coordinates, TimeFormat, parse_as_of, to_datetime
@@ -36,7 +36,7 @@ from ratings_ledger.projections.queries.results import (
     RowSequence,
 )
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
-from ratings_ledger.projections.replay.ladder_names import parse_name, short_name
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.streams import Stream
 from ratings_ledger.projections.rulesets.versions import (
@@ -46,9 +46,6 @@ from ratings_ledger.projections.rulesets.versions import (
     month_start,
     split_ladder_name,
 )
-
-# the maximum number of ladders that a message lists
-LADDERS_LISTED_MAX = 20
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
@@ -66,39 +63,6 @@ def describe_no_games(unscored: Sequence[str]) -> str:
     names, rated = ", ".join(unscored), "them" if len(unscored) == 1 else unscored[0]
     publish = f"ratings rules publish --shipped elo --game {shlex.quote(unscored[0])}"
     return f"no ruleset scores games of {names}; to rate {rated}: {publish}"
-
-
-def choose_only_ladder(
-    rows: Sequence[LadderRow],
-    qualifier: str = "",
-    as_of: str | None = None,
-    unscored: Sequence[str] = (),
-    problems: Sequence[str] = (),
-    limit: int = LADDERS_LISTED_MAX,
-) -> str:
-    """Return the only candidate, for a query without a ladder. Raises `BadArgument` if there are several, or none.
-
-    Args:
-        rows: the candidates. All other arguments are only for the message of the error.
-        qualifier: a relative clause for the word "ladders", such as " that anna is on".
-        as_of: the `as_of` of the query.
-        unscored: the names of the recorded games, such as chess, that no ruleset scores.
-        problems: why rulesets do not run here, and why ladders cannot be replayed.
-        limit: the maximum number of ladders that the message lists.
-    """
-    until = "" if as_of is None else f" played up to {as_of}"
-    if not rows and problems:
-        raise BadArgument(f"no usable ladder has a game{until}; {problems[0]}", "ladder")
-    if not rows and until:
-        raise BadArgument(f"no ladder has a game{until}", "as_of")
-    if not rows:
-        raise BadArgument(describe_no_games(unscored), "ladder")
-    if len(rows) == 1:
-        return rows[0].ladder
-    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in rows[:limit])
-    unlisted_count = len(rows) - limit
-    more = f"\n  and {unlisted_count:,} more; see: ratings ladders" if unlisted_count > 0 else ""
-    raise BadArgument(f"name one of the {len(rows):,} ladders{qualifier}:{names}{more}", "ladder")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import NUMBERS, Columns, Numbers, Rule, Term, decimal, no_table
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, ClubGames, Facts, Member, RecordedFacts, Rename
-from ratings_ledger.projections.replay.classification import list_classified_places
+from ratings_ledger.projections.replay.classified_places import list_classified_places
 from ratings_ledger.projections.replay.eligibility import list_counted
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.replay import replay

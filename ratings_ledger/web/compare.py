@@ -19,7 +19,7 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladder_names import short_name
 from ratings_ledger.web.charts import SERIES_MAX, draw_steps
-from ratings_ledger.web.courses import HorizontalAxis, build_points_line
+from ratings_ledger.web.course_charts import HorizontalAxis, build_points_line
 from ratings_ledger.web.page import Page, format_change, format_minute, format_points, pin_known_at
 from ratings_ledger.web.visits import Visit
 

@@ -20,7 +20,7 @@ from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladder
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import Point, draw_steps
-from ratings_ledger.web.courses import (
+from ratings_ledger.web.course_charts import (
     HorizontalAxis,
     build_points_line,
     build_rank_line,

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import ChainHead, read_chain_head
 from ratings_ledger.ledger.store.log import read_recorded_at
-from ratings_ledger.projections.diff.attribution import PointsAttributed
+from ratings_ledger.projections.diff.change_explanations import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
 from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
 from ratings_ledger.projections.queries.event_texts import describe_recorded_event
@@ -38,7 +38,7 @@ from ratings_ledger.projections.replay.ladder_names import drop_duplicate_ladder
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import PagePath
 from ratings_ledger.web.charts import draw_steps
-from ratings_ledger.web.courses import build_points_line, describe_band, list_revision_marks
+from ratings_ledger.web.course_charts import build_points_line, describe_band, list_revision_marks
 from ratings_ledger.web.page import (
     Page,
     describe_dated_change,

@@ -400,7 +400,11 @@ UNNEEDED_MODULES = {
     "explain": (
         ["explain", "anna", "club-catan-elo/all"],
         UNNEEDED_FOR_READING
-        | {"ratings_ledger.projections.diff.attribution", "ratings_ledger.projections.queries.survey"},
+        | {
+            "ratings_ledger.projections.diff.attribution",
+            "ratings_ledger.projections.diff.change_explanations",
+            "ratings_ledger.projections.queries.survey",
+        },
     ),
     "status": (["status", "--format", "json"], SLOW_MODULES),
     "import": (["import", "-"], SLOW_MODULES),

@@ -18,7 +18,7 @@ from forging import append_named_forgery
 from stores import make_empty_ledger
 
 from ratings_ledger.ledger.backups import backup_folder
-from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
+from ratings_ledger.ledger.backups.backup_files import BackupFiles, check_backup
 from ratings_ledger.ledger.store import sqlite
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger

@@ -16,8 +16,8 @@ from small_disks import mount_small_disk, resize_disk
 from stores import make_empty_ledger
 
 from ratings_ledger.ledger import own_files
+from ratings_ledger.ledger.backups.backup_files import BackupFiles, check_backup
 from ratings_ledger.ledger.backups.backup_folder import LIST_NAME, LOCK_NAME, read_list
-from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ratings_ledger.ledger.validation.names import find_close_names, is_hidden, list_odd_characters
+from ratings_ledger.ledger.validation.close_names import find_close_names, is_hidden, list_odd_characters
 
 HIDDEN = "\u00ad\u034f\u115f\u1160\u17b4\u180b\u2060\u2065\u2800\u3164\ufe00\ufe0f\uffa0\ufff0\U000e0100\U0001d173"
 ALIKE = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ratings_ledger.ledger.validation.names import _list_spelling_keys, find_close_names, find_similar_names
+from ratings_ledger.ledger.validation.close_names import _list_spelling_keys, find_close_names, find_similar_names
 from ratings_ledger.ledger.validation.new_names import split_tied_names
 
 CLOSE_PAIRS = [

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.compiling import force_interpreted
 from ratings_ledger.projections.diff.affected import apply_drafts
-from ratings_ledger.projections.diff.causes import Attribution, attribute_difference
+from ratings_ledger.projections.diff.attribution import Attribution, attribute_difference
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates

@@ -13,7 +13,7 @@ from thresholds import set_thresholds
 
 import ratings_ledger
 from ratings_ledger.web.charts import Point
-from ratings_ledger.web.courses import (
+from ratings_ledger.web.course_charts import (
     build_points_line,
     build_rank_line,
     find_course_span,

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.validation.names import fold_name
+from ratings_ledger.ledger.validation.close_names import fold_name
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     list_column_words,
 )
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.validation.names import fold_name
+from ratings_ledger.ledger.validation.close_names import fold_name
 
 # meanings that an event does not have: a time of day, and the sides of a game with its result
 TIME, WINNER, LOSER, RESULT, SETS = "time", "winner", "loser", "their result", "sets"

@@ -43,7 +43,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, PLAYER_PREFIX, SIDES
 from ratings_ledger.ledger.intake.tables.partners import refuse_tied_partners, split_team_cell
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.validation.names import is_dash
+from ratings_ledger.ledger.validation.close_names import is_dash
 
 SLUG_LENGTH_MAX = 64
 # Latin letters that do not decompose into a letter and an accent

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 )
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, PLAYER_PREFIX, SIDES, TIME, WINNER
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.validation.names import is_dash
+from ratings_ledger.ledger.validation.close_names import is_dash
 from ratings_ledger.ledger.validation.new_names import TableForm
 
 # the rows of a table with their line numbers: as lists of texts, and as texts by the meaning of their column

@@ -1,6 +1,6 @@
-"""Restore the lines of an export into an empty ledger, byte for byte, so that all hashes stay the same.
+"""Read and check the files of a backup, and restore their lines byte for byte, so that all hashes stay the same.
 
-The files are read twice: first to check all of them, then to store all lines or none in one transaction.
+To restore, the files are read twice: first to check all of them, then to store all lines or none in one transaction.
 """
 
 import json

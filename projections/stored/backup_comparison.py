@@ -8,8 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ratings_ledger.ledger.backups.backup_files import (
+    BackupContents,
+    BackupFiles,
+    RefusedFile,
+    check_backup,
+    store_backup,
+)
 from ratings_ledger.ledger.backups.backup_folder import BackupResult, read_head_file, to_list_entry
-from ratings_ledger.ledger.backups.restoring import BackupContents, BackupFiles, RefusedFile, check_backup, store_backup
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.exports import BEGINNING, ChainHead
 from ratings_ledger.ledger.store.log import read_chain_hash
