@@ -25,7 +25,6 @@ from ratings_ledger.ledger.store.appending import (
     FreshDrafts,
     append,
     are_equal_drafts,
-    choose_recorded_at,
     find_existing,
     refuse_large_record,
 )
@@ -288,7 +287,9 @@ class Intake:
         self._has_event_numbers = has_event_numbers
         with ledger.reading() as self._connection:
             self.result.head = head(self._connection)
-            self._recorded_at = choose_recorded_at(self.result.head, clock, policy.ignore_clock)
+            self._recorded_at = system_clock.choose_recorded_at(
+                self.result.head.recorded_at, clock, policy.ignore_clock
+            )
             now = None if policy.any_date else clock()
             self._validator = Validator(self._connection, self.waiting, ladders, self.result.head.position, now)
             self._check_all(items)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from ratings_ledger.ledger.clock import Clock, is_ahead
-from ratings_ledger.ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
-from ratings_ledger.ledger.events.canonical import format_instant, parse_object
+from ratings_ledger.ledger.clock import Clock, choose_recorded_at
+from ratings_ledger.ledger.errors import NOT_STORED, NotEmpty, StoreDamaged
+from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.records import (
     EventRow,
     build_record,
@@ -204,20 +204,6 @@ def _has_equal_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> boo
     )
 
 
-def choose_recorded_at(previous_head: Head, clock: Clock, ignore_clock: bool) -> int:
-    """Return the time for the next record: now, or the head's time if that is later.
-
-    Raises `ClockBehind` if the head's time is much later, except with `ignore_clock`.
-    """
-    now = clock()
-    if is_ahead(previous_head.recorded_at, now) and not ignore_clock:
-        raise ClockBehind(
-            f"the last event was recorded at {format_instant(previous_head.recorded_at)}, but this machine's clock "
-            f"says {format_instant(now)}; set the clock, or pass --ignore-clock to record with the last event's time"
-        )
-    return max(now, previous_head.recorded_at)
-
-
 # eight parameters: a caller passes only the checks that it needs
 def append(
     ledger: Ledger,
@@ -269,7 +255,7 @@ def append(
         if fresh and not refused and recheck is not None:
             refused = recheck(connection, previous_head, fresh)
         if (fresh or build_last is not None) and not refused:
-            recorded_at = choose_recorded_at(previous_head, clock, ignore_clock)
+            recorded_at = choose_recorded_at(previous_head.recorded_at, clock, ignore_clock)
             supersedes, refused = _resolve_superseded(
                 Log(connection), fresh, first_position=previous_head.position + 1, recorded_at=recorded_at, by=by
             )

@@ -95,7 +95,7 @@ def test_no_module_is_loaded_twice() -> None:
 
 # the folders and modules of a layer in order; each imports only those before it
 LAYER_PARTS = {
-    "ledger": ("errors", "rejections", "clock", "own_files", "processes", "failures", "events", "store",
+    "ledger": ("errors", "rejections", "own_files", "processes", "failures", "events", "clock", "store",
                "validation", "intake", "backups", "verification"),
     "projections": ("program", "expected_scores", "exact_numbers", "deterministic_math", "arrays", "contract", "rules",
                     "lists", "rulesets", "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot",
