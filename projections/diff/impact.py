@@ -26,13 +26,12 @@ from ratings_ledger.projections.diff.comparison import (
     ImpactSummary,
     ReplayedLadder,
     compare_states,
-    rekey_by_current_id,
 )
+from ratings_ledger.projections.diff.differing_lists import LoadRows, find_differing_lists, find_renamed_lists
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
-from ratings_ledger.projections.queries.rankings import Ranking
+from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result, RowSequence
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
@@ -107,7 +106,7 @@ class LogLookups(NamedTuple):
     """Functions that read from the log: the published lists, the rows of a list, and the description of a failure."""
 
     load_lists: Callable[[], list[PublishedList]]
-    load_rows: Callable[[PublishedList], Ranking]
+    load_rows: LoadRows
     describe_failure: Callable[[RuleFailure, Facts], str]
 
 
@@ -138,19 +137,19 @@ def compute_impact_between(
         if have_same_points(old, new) and not is_redated:
             if name in lists:
                 old_facts, new_facts = before.for_ladder(name).facts, after.for_ladder(name).facts
-                renamed += _find_renamed_lists(lookups, old_facts, new_facts, lists[name])
+                renamed += find_renamed_lists(lookups.load_rows, old_facts, new_facts, lists[name])
             continue
         # with running points, ranks are left out, because one change moves the ranks of many players
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
             old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
             differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), ranks=with_ranks)
-            ladder_lists = [*_compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))]
-            differing_lists += ladder_lists
             if name in lists:
+                ladder_lists = [*find_differing_lists(lookups.load_rows, old_ladder, new_ladder, lists[name])]
+                differing_lists += ladder_lists
                 positions = {differing.position for differing in ladder_lists}
                 equal_lists = [published for published in lists[name] if published.position not in positions]
-                renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, equal_lists)
+                renamed += find_renamed_lists(lookups.load_rows, old_ladder.facts, new_ladder.facts, equal_lists)
         except RuleFailure as failure:
             # the message lacks the position if the failing game is not recorded yet, so say what cannot be replayed
             message = lookups.describe_failure(failure, after.facts)
@@ -178,48 +177,6 @@ def _list_instants(ladders: Ladders, stream: Stream | None) -> list[int]:
         *(ladders.facts.occurred_at[row] for row in stream.rows),
         *(adjustment.occurred_at for adjustment in stream.adjustments),
     ]
-
-
-def _compare_lists(
-    lookups: LogLookups, old_ladder: ReplayedLadder, new_ladder: ReplayedLadder, lists: Iterable[PublishedList]
-) -> Iterator[DifferingList]:
-    """Yield the published lists that come out differently in the two states, apart from ids.
-
-    A list is left out if the new state gives it as it was published.
-    """
-    stream = old_ladder.stream or new_ladder.stream
-    facts = old_ladder.facts, new_ladder.facts
-    for published in lists:
-        as_of = published.as_of if stream is None else find_comparison_time(published, stream.versions[0].ruleset)
-        old, new = (_map_rows(ladder.at(as_of).ranking) for ladder in (old_ladder, new_ladder))
-        if rekey_by_current_id(old, new, *facts) == new:
-            continue
-        rows = _map_rows(lookups.load_rows(published))
-        if rekey_by_current_id(rows, new, *facts) != new:
-            differs_already = rekey_by_current_id(rows, old, old_ladder.facts, old_ladder.facts) != old
-            played_until = None if published.as_of is None else to_datetime(published.as_of)
-            yield DifferingList(published.ladder, played_until, published.position, already=differs_already)
-
-
-def _find_renamed_lists(
-    lookups: LogLookups, before: Facts, after: Facts, lists: Iterable[PublishedList]
-) -> Iterator[DifferingList]:
-    """Yield the published lists on which a player has another id after the change, because of the change."""
-    if not (before.renamed or after.renamed):
-        return
-    for published in lists:
-        ids = [row.player for row in lookups.load_rows(published).rows]
-        if any(after.current(name) not in (name, before.current(name)) for name in ids):
-            played_until = None if published.as_of is None else to_datetime(published.as_of)
-            yield DifferingList(published.ladder, played_until, published.position, already=False)
-
-
-def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
-    """Return the rows of a ranking by player, with exact points, so that rows of different scales can be compared."""
-    rows, scale = ((), 1) if ranking is None else (ranking.rows, ranking.scale)
-    return {
-        row.player: (row.rank, row.exact_points(scale), row.games, row.qualified, row.gold, row.places) for row in rows
-    }
 
 
 def compare_periods(before: Facts, after: Facts, old: Stream | None, new: Stream | None) -> PeriodImpact | None:
