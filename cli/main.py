@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.completion.names import find_default_ledger
+from ratings_ledger.cli.completion.stored_names import find_default_ledger
 from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote

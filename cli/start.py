@@ -29,7 +29,7 @@ def run() -> NoReturn:
         signal.signal(signal.SIGINT, _handle_interrupt)
     sys.unraisablehook = _exit_on_lost_interrupt
     if request := os.environ.get("_RATINGS_COMPLETE"):
-        from ratings_ledger.cli.completion.answers import answer, is_request
+        from ratings_ledger.cli.completion.completions import answer, is_request
 
         if is_request(request):
             os._exit(answer(request, sys.argv[1:]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from benchmarks.measuring import PROGRAM, ROOT, Call, measure, run_in_turn
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
-from ratings_ledger.cli.completion.names import write_names
+from ratings_ledger.cli.completion.stored_names import write_names
 
 NAMES = 20_000  # the maximum number of names that the file for completion keeps of a kind
 COMPLETION_REQUEST = ("env", "_RATINGS_COMPLETE=zsh_complete")

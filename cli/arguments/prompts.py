@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from ratings_ledger.cli.completion.names import match_prefix
+from ratings_ledger.cli.completion.completions import match_prefix
 from ratings_ledger.cli.output import render
 
 LINE_BYTES_MAX = 4_096

@@ -8,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import print_note
-from ratings_ledger.cli.completion.names import is_up_to_date, write_names
+from ratings_ledger.cli.completion.stored_names import is_up_to_date, write_names
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.log import Head, head, list_newest_subject_ids
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger

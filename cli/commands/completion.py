@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
-from ratings_ledger.cli.completion.answers import SHELLS, load_script
+from ratings_ledger.cli.completion.completions import SHELLS, load_script
 from ratings_ledger.cli.output import render
 
 

@@ -11,9 +11,9 @@ from ratings_ledger.projections.contract import Term
 from ratings_ledger.projections.facts.columns import ClubGames, Facts
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.clubs import explain_members
-from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.replay import find_starting_state
+from ratings_ledger.projections.replay.seasons import State
 from ratings_ledger.projections.replay.states_before_games import find_entry, read_game_day, score_single_game
 from ratings_ledger.projections.replay.streams import find_open_period
 from ratings_ledger.projections.replay.trace import Trace, TracePosition

@@ -7,7 +7,7 @@ or a correction are therefore the same as if the game had been recorded in time.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.projections import arrays, compiling
@@ -15,55 +15,7 @@ from ratings_ledger.projections.arrays import local_days, np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Rule
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.rulesets.versions import Version
-
-# the state of a player: a number for each of the rule's state columns, the points first
-State: TypeAlias = tuple[int, ...]
-
-
-class EntryState(NamedTuple):
-    """The state with which a player enters a ladder after an earlier season, or by a seed.
-
-    games:    the number of games that the player played before
-    last_day, last_season: the day and the season of the last of these games; `MISSING` if unknown
-    latest_version_start: versions that started at this instant or earlier have already taken effect on the state
-    seeded:   for a seed, the states by version name; `state` is then empty
-    seed:     for an earlier season, the seed of this season, which counts under versions without `carry_over`
-    """
-
-    state: State
-    games: int = 0
-    last_day: int = MISSING
-    last_season: int = MISSING
-    latest_version_start: int = MISSING
-    seeded: Mapping[str, State] | None = None
-    seed: EntryState | None = None
-
-    def under(self, version: Version) -> EntryState | None:
-        """Return the entry that counts under a version; None if the player enters like a new player."""
-        return self if self.seeded is not None or version.params.carry_over else self.seed
-
-
-def add_seeds(carried: Mapping[str, EntryState], seeds: Mapping[str, EntryState]) -> dict[str, EntryState]:
-    """Return the states carried from earlier seasons, and the seeds of a season, by player id."""
-    return {**seeds, **{name: entry._replace(seed=seeds.get(name)) for name, entry in carried.items()}}
-
-
-def find_entry_versions(
-    players: Column, offsets: Column, version_indices: Column, adjustments: Sequence[tuple[int, int, int]]
-) -> dict[int, int]:
-    """Return, by player number, the index of the version under which the player's first game or adjustment counts.
-
-    `adjustments` has for each, in order, the index of the game after it, the player's number, and its version.
-    """
-    numbers, slots = np.unique(arrays.as_numpy(players), return_index=True)
-    games = np.searchsorted(arrays.as_numpy(offsets), slots, "right") - 1
-    first_games = dict(zip(numbers.tolist(), games.tolist(), strict=True))
-    indices = dict(zip(numbers.tolist(), arrays.as_numpy(version_indices)[games].tolist(), strict=True))
-    for game, player, index in reversed(adjustments):
-        if game <= first_games.get(player, game):
-            indices[player] = index
-    return indices
+from ratings_ledger.projections.replay.seasons import EntryState
 
 
 class Calendar(NamedTuple):

@@ -21,10 +21,7 @@ from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Columns
 from ratings_ledger.projections.facts.columns import Column
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.gaps import (
-    EntryState,
     Gaps,
-    State,
-    add_seeds,
     fill_in_history,
     list_needed_columns,
     measure_gaps,
@@ -43,6 +40,7 @@ from ratings_ledger.projections.replay.rule_calls import (
     score_states,
     subtract,
 )
+from ratings_ledger.projections.replay.seasons import EntryState, State, add_seeds
 from ratings_ledger.projections.replay.streams import (
     LadderBatch,
     Stream,

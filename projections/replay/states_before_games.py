@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Columns
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.gaps import EntryState, State, read_calendar
+from ratings_ledger.projections.replay.gaps import read_calendar
 from ratings_ledger.projections.replay.periods import find_period_number
 from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.rule_calls import bring_to_game, score_states
+from ratings_ledger.projections.replay.seasons import EntryState, State
 from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version
 

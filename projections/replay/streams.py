@@ -19,7 +19,7 @@ from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State,
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.eligibility import find_league_starts, order_rows, select_games, version_starts
-from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, find_entry_versions, read_calendar
+from ratings_ledger.projections.replay.gaps import Calendar, Gaps, read_calendar
 from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.replay.partition import (
     LadderGames,
@@ -32,6 +32,7 @@ from ratings_ledger.projections.replay.partition import (
 from ratings_ledger.projections.replay.periods import Periods, divide_into_periods, find_period_end, number_tournaments
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
+from ratings_ledger.projections.replay.seasons import EntryState, find_entry_versions, find_previous_seasons
 from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, oldest
 
 # from this number of slots on, reading the rules' columns while numbering the players takes too much memory
@@ -296,7 +297,9 @@ def build_streams(
     streams_by_values = _build_game_streams(facts, versions, only, select_rows, PeriodCutoff(as_of, close_now))
     _add_adjustments(facts, versions, streams_by_values, only, as_of, after)
     if any(version.params.carry_over for version in versions):
-        _chain_seasons(streams_by_values, ruleset.partition.by.index("season"))
+        previous_seasons = find_previous_seasons(streams_by_values, ruleset.partition.by.index("season"))
+        for values, previous in previous_seasons.items():
+            streams_by_values[values].previous = None if previous is None else streams_by_values[previous]
     for stream in streams_by_values.values():
         stream.seeds, stream.until = find_seeded_states(facts, stream.ladder, versions), as_of
     return {stream.ladder: stream for stream in streams_by_values.values()}
@@ -755,18 +758,6 @@ def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, a
     if own_period is None:
         return order_rows(facts, as_of)
     return order_rows(facts, own_period.end if as_of is None else min(as_of, own_period.end), own_period.start)
-
-
-def _chain_seasons(streams_by_values: dict[tuple[str, ...], Stream], season_index: int) -> None:
-    """Link each season's ladder to the previous season's, in the order of the season ids.
-
-    `season_index` is the index of the season in the partition values.
-    """
-    latest: dict[tuple[str, ...], Stream] = {}
-    for values in sorted(streams_by_values, key=lambda values: values[season_index]):
-        other_members = values[:season_index] + values[season_index + 1 :]
-        streams_by_values[values].previous = latest.get(other_members)
-        latest[other_members] = streams_by_values[values]
 
 
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:

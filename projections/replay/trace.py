@@ -1,8 +1,7 @@
 """The result of a replay: a trace, from which steps, changes and earlier points are read without scoring again.
 
-A trace holds the states of all players before each of their games and adjustments, and at the end. A trace may continue
-an earlier one. Its columns are by player, by game, by adjustment or by slot: a slot is one player in one game,
-numbered in the order of the games.
+A trace holds the states of all players before each of their games and adjustments, and at the end. It may continue an
+earlier one. Its columns are by player, game, adjustment or slot; slots are the players of each game, game by game.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, State, measure_gaps
+from ratings_ledger.projections.replay.gaps import Calendar, Gaps, measure_gaps
 from ratings_ledger.projections.replay.rule_calls import begin_season, enter_version
+from ratings_ledger.projections.replay.seasons import EntryState, State
 from ratings_ledger.projections.replay.streams import (
     LazyColumns,
     Stream,

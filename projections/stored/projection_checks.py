@@ -1,6 +1,5 @@
 """Verify everything computed from the log: game clocks, published lists, stored standings and cached traces."""
 
-import shlex
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
@@ -8,16 +7,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged
-from ratings_ledger.ledger.store.log import head, read_matching_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.verification import Finding, VerifiedCounts, find_contradictions
 from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
-from ratings_ledger.projections.facts.applying import replay_clock_of
 from ratings_ledger.projections.facts.column_files import TRACES, list_files
-from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.game_clock.state import settle_completely
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
+from ratings_ledger.projections.stored.clock_checks import verify_clocks
 from ratings_ledger.projections.stored.published_list_checks import verify_published
 from ratings_ledger.projections.stored.rule_processes import preload_rules
 from ratings_ledger.projections.stored.standings_checks import verify_standings
@@ -53,46 +49,6 @@ class ProjectionChecks(NamedTuple):
                 raise
             yield Finding("standings", None, f"the stored standings cannot be read: {str(error.orig).splitlines()[0]}")
         return checked
-
-
-def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, None, None]:
-    """Yield a finding for each contradiction between a game's result and its clock about the removal of a player.
-
-    Only games with an event after the position `after` are checked.
-    """
-    until = head(connection).position
-    if not read_matching_records(connection, until=until, type_name="clock.started"):
-        return
-    facts = decode(connection, until, cached=bool(after))
-    for game_id, events in facts.recorded.clocks.items():
-        clock, row = replay_clock_of(facts, game_id), facts.rows.get(game_id, NONE)
-        if clock is None or row == NONE or row in facts.voided:
-            continue
-        if max(facts.live_position[row], *(event[0] for event in events)) <= after:
-            continue
-        surely_removed = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
-        # the log of a clock may end before a removal that was still due
-        settle_completely(clock)
-        maybe_removed = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
-        for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
-            names = {name for name in clock.players if _is_participant(facts, name, slot)}
-            status = facts.status_of(slot)
-            removed_names = maybe_removed if status == "removed" else surely_removed
-            if names and (status == "removed") != bool(names & removed_names):
-                removals = [instant for name in names if (instant := clock.players[name].removed_at) is not None]
-                clock_note = f"removed them at {removals[0]} ms" if removals else "never removed them"
-                yield Finding(
-                    "clock",
-                    facts.live_position[row],
-                    f"{game_id}: {facts.name_of(slot)} is {status} in the result, but the game's clock {clock_note}; "
-                    f"see: ratings clock show {shlex.quote(game_id)}",
-                )
-
-
-def _is_participant(facts: Facts, player: str, slot: int) -> bool:
-    """Tell whether an id belongs to the participant in a slot."""
-    number = facts.player_numbers.get(player)
-    return number is not None and facts.person[number] == facts.person_of(slot)
 
 
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:

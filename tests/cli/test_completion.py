@@ -24,9 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratings_ledger.cli.completion import names as names_module
-from ratings_ledger.cli.completion.answers import complete
 from ratings_ledger.cli.completion.bash import parse_line, quote_word
-from ratings_ledger.cli.completion.names import is_up_to_date, read_names, write_names
+from ratings_ledger.cli.completion.completions import complete
+from ratings_ledger.cli.completion.stored_names import is_up_to_date, read_names, write_names
 from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -204,7 +204,7 @@ def test_completion_imports_little(used_db: str) -> None:
     )
     loaded = {*process.stderr.split()}
     assert process.stdout == "=catan-elo/basic\n"
-    assert {"ratings_ledger.cli.completion.names", "ratings_ledger.ledger.own_files"} <= loaded
+    assert {"ratings_ledger.cli.completion.stored_names", "ratings_ledger.ledger.own_files"} <= loaded
     libraries = {"click", "sqlalchemy", "sqlite3", "psycopg", "pydantic", "json", "pathlib"}
     modules = {"ratings_ledger.cli.main", "ratings_ledger.ledger.store", "ratings_ledger.projections"}
     assert loaded & (libraries | modules) == set()

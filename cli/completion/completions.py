@@ -18,11 +18,11 @@ import sys
 from typing import NamedTuple
 
 from ratings_ledger.cli.completion.bash import CommandLine, parse_line, quote_word
-from ratings_ledger.cli.completion.names import find_default_ledger, match_prefix, read_names
+from ratings_ledger.cli.completion.stored_names import find_default_ledger, read_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 SHELLS = ("bash", "zsh", "fish")
 PACKAGE_FOLDER = os.path.dirname(__file__)
@@ -138,6 +138,18 @@ def complete(words: Sequence[str], current: str) -> Completions:
     completions = _complete_kinds(kinds, db, tied_players, typed_arguments)
     allowed = [(word, meaning) for word, meaning in completions.words if is_after_dashes or not word.startswith("-")]
     return completions._replace(words=allowed)
+
+
+def match_prefix(words: Iterable[str], start: str) -> list[str]:
+    """Return the words with this prefix; if there are none, match without regard to case.
+
+    >>> match_prefix(["mira", "Max", "ben"], "m"), match_prefix(["Max", "ben"], "m")
+    (['mira'], ['Max'])
+    """
+    folded, length = start.casefold(), len(start)
+    all_words = [*words]
+    exact = [word for word in all_words if word.startswith(start)]
+    return exact or [word for word in all_words if word[:length].casefold() == folded]
 
 
 def _find_argument_kinds(arguments: Sequence[str], index: int) -> str:

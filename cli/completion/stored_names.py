@@ -83,18 +83,6 @@ def read_names(db: str) -> dict[str, list[str]]:
     return names_by_kind
 
 
-def match_prefix(words: Iterable[str], start: str) -> list[str]:
-    """Return the words with this prefix; if there are none, match without regard to case.
-
-    >>> match_prefix(["mira", "Max", "ben"], "m"), match_prefix(["Max", "ben"], "m")
-    (['mira'], ['Max'])
-    """
-    folded, length = start.casefold(), len(start)
-    all_words = [*words]
-    exact = [word for word in all_words if word.startswith(start)]
-    return exact or [word for word in all_words if word[:length].casefold() == folded]
-
-
 def _is_name(name: str) -> bool:
     return 0 < len(name) <= CHARACTERS_MAX and (name.isprintable() or CONTROL_CHARACTERS.isdisjoint(name))
 
