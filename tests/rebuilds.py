@@ -51,13 +51,13 @@ def keep_rebuilds_out(url: str) -> Iterator[None]:
 
 def replace_stage(patch: pytest.MonkeyPatch, stage: str, act: Callable[..., object]) -> None:
     """Call `act` in place of a stage of rebuilds or of `verify`, with the function of the stage and its arguments."""
-    place, name = STAGES[stage]
-    original = getattr(place, name)
+    owner, name = STAGES[stage]
+    original = getattr(owner, name)
 
     def act_on_stage(*arguments: Any, **options: Any) -> object:
         return act(original, *arguments, **options)
 
-    patch.setattr(place, name, act_on_stage)
+    patch.setattr(owner, name, act_on_stage)
 
 
 def act_before_promotion(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:

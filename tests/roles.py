@@ -42,7 +42,7 @@ def create_documented_roles(ratings: Callable[..., Any], url: str) -> Iterator[R
         assert (script.exit_code, script.stderr) == (0, "")
         # the database exists already
         ownership = ("ALTER DATABASE DATABASE_ OWNER TO ROLE_owner", "ALTER SCHEMA public OWNER TO ROLE_owner")
-        roles.execute(*filter(None, (_without_create_database(script.stdout, ownership))))
+        roles.execute(*filter(None, (_list_statements_for_existing_database(script.stdout, ownership))))
         assert ratings("init", "--no-rules", db=roles.owner).exit_code == 0
         with psycopg.connect(roles.owner, autocommit=True) as owner:
             owner.execute(ratings(*grants, "owner", db=url).stdout)
@@ -53,7 +53,7 @@ def create_documented_roles(ratings: Callable[..., Any], url: str) -> Iterator[R
                 roles.execute(statement.format(f"{prefix}{name}"))
 
 
-def _without_create_database(script: str, replacements: tuple[str, ...]) -> Iterator[str]:
+def _list_statements_for_existing_database(script: str, replacements: tuple[str, ...]) -> Iterator[str]:
     lines = "\n".join(line for line in script.splitlines() if not line.startswith("--"))
     for statement in map(str.strip, lines.split(";")):
         if statement.startswith("CREATE DATABASE"):

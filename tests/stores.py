@@ -34,9 +34,9 @@ TRUE_TIME = clock.now
 
 
 class OwnServer(NamedTuple):
-    """A PostgreSQL server for one test, which may stop and kill its processes.
+    """A PostgreSQL server for one test; the test may kill its processes and start it again.
 
-    `processes` returns their ids, that of the postmaster first; `kill` ends them all by `kill -9`.
+    `processes` returns their ids, the postmaster's first; `kill` kills them all with SIGKILL.
     """
 
     url: str

@@ -56,24 +56,23 @@ def tennis_url(ledger_url: str, ratings: Ratings, tmp_path: Path) -> str:
     return ledger_url
 
 
-def import_events(ratings: Ratings, url: str, *events: dict[str, Any], **options: bool) -> Any:
+def import_events(ratings: Ratings, url: str, *events: dict[str, Any], allow_uncounted: bool = False) -> Any:
     """Return the output of an import of events."""
     text = "".join(json.dumps(event) + "\n" for event in events)
-    allowing = ("--allow-uncounted",) if options.get("allowed") else ()
-    return json.loads(ratings("import", "-", *allowing, "--format", "json", db=url, input=text.encode()).stdout)
+    options = ("--allow-uncounted",) if allow_uncounted else ()
+    return json.loads(ratings("import", "-", *options, "--format", "json", db=url, input=text.encode()).stdout)
 
 
 @pytest.mark.parametrize("code", sorted(UNREADABLE_GAMES))
 def test_unreadable_number_is_rejected_and_never_scored(code: str, tennis_url: str, ratings: Ratings) -> None:
-    """An import rejects the game with a code and the ladder; if it is recorded anyway, it does not count, with the
-    reason.
+    """An import rejects the game with a code and the ladder; if the game is recorded anyway, it does not count, for the
+    same reason.
     """
     result = import_events(ratings, tennis_url, UNREADABLE_GAMES[code])
     assert [rejection["code"] for rejection in result["rejected"]] == [code]
     assert result["rejected"][0]["message"].startswith("tennis cannot count this game: ")
-    assert (
-        import_events(ratings, tennis_url, UNREADABLE_GAMES[code], build_game(3, 1, 2), allowed=True)["appended"] == 2
-    )
+    games = UNREADABLE_GAMES[code], build_game(3, 1, 2)
+    assert import_events(ratings, tennis_url, *games, allow_uncounted=True)["appended"] == 2
     standings = json.loads(ratings("standings", "tennis", "--format", "json", db=tennis_url).stdout)
     assert (standings["games"], [row["games"] for row in standings["rows"]]) == (2, [2, 2])
     explanation = json.loads(ratings("explain", "g-2", "tennis", "--format", "json", db=tennis_url).stdout)
@@ -82,11 +81,13 @@ def test_unreadable_number_is_rejected_and_never_scored(code: str, tennis_url: s
 
 
 def test_scores_in_tenths_are_scored_exactly(tennis_url: str, ratings: Ratings) -> None:
-    """A margin of 4.5 counts as 45 tenths in any spelling."""
+    """A margin of 4.5 counts as 45 tenths, and one of 4 as 40 tenths, in any spelling."""
     assert import_events(ratings, tennis_url, build_game(2, "12.0", 16))["appended"] == 1
     history = json.loads(ratings("history", "anna", "tennis", "--format", "json", db=tennis_url).stdout)["rows"]
-    # K 20 and an expected score of 1/2: the factor is ln(5.5) for 4.5 points, and less than ln(5) for 4 after that
+    # K 20 and an expected score of 1/2: the factor is ln(5.5) for 4.5 points
     assert history[0]["change_decimal"].startswith("17.04748")
+    # ben's expected score is 0.451090; the factor for 4 points is ln(5) * 2.2 / 2.165905, as anna's rating is higher
+    assert history[1]["change_decimal"].startswith("-17.94685")
     explanation = json.loads(ratings("explain", "g-2", "tennis", "--format", "json", db=tennis_url).stdout)
     assert explanation["counted"] is True
 
@@ -107,17 +108,17 @@ NUMBERS_ALONE = (
 def test_rulesets_reject_only_numbers_that_they_read(
     rules: str, code: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
-    """A ruleset that reads only scores, or only numbers, rejects only unreadable ones of these."""
+    """A ruleset that reads only scores rejects only scores, and one that reads only numbers rejects only numbers."""
     db = copy_ledger_file(make_empty_ledger)
     (tmp_path / "tennis.toml").write_text(rules, encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "tennis.toml", db=db).exit_code == 0
     events = {"score-too-fine": build_game(2, "7.25", 3), "number-out-of-range": build_game(3, 7, 3, length=10)}
-    codes_by_name = {
+    codes_by_event = {
         name: [rejection["code"] for rejection in import_events(ratings, db, event)["rejected"]]
         for name, event in events.items()
     }
-    assert codes_by_name == {name: [name] if name == code else [] for name in events}
-    result = import_events(ratings, db, events[code], allowed=True)
+    assert codes_by_event == {name: [name] if name == code else [] for name in events}
+    result = import_events(ratings, db, events[code], allow_uncounted=True)
     assert result["appended"] == 1
     standings = json.loads(ratings("standings", "tennis", "--format", "json", db=db).stdout)
     assert standings["games"] == 1

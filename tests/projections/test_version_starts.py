@@ -1,9 +1,9 @@
-"""The effects of versions on ratings when they take effect, against an oracle that lifts all players at once, game by
-game.
+"""Versions change ratings when they take effect, as in an oracle that goes through the games one by one and lifts all
+players at once.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
@@ -33,7 +33,7 @@ scope = {game = ["chess"], kind = ["placing"], players_min = 2}
 params = {start = START, k = 40, k_min = 10, back = 1}
 """
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil", "finn"]
-# the first changes nothing; two take effect without a game between them, and the last after all games
+# the first lifts nobody, and no game is between the second and the third; `LATE` takes effect after all games
 VERSIONS = [("1", 1500, "1900-01-01"), ("2", 1600, "2011-03-01"), ("3", 1400, "2011-03-02"), ("4", 1700, "2012-01-01")]
 LATE = ("5", 1300, "2090-01-01")
 GAP = datetime(2011, 2, 27), datetime(2011, 3, 4)
@@ -47,7 +47,7 @@ def lift_state(state: StateValues, constants: Numbers) -> StateValues:
 
 
 def score_wider(n: int, before: Any, columns: Numbers, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Score with K in the third column, and count the games in the second one."""
+    """Score with K in the third column, and count the games in the second one, named `count`."""
     for i in range(n):
         after[1][i] = before[1][i] + 1
     return score(n, [before[0], before[2]], columns, constants, table, [after[0], after[2]])
@@ -59,7 +59,7 @@ WIDER = LIFTING._replace(
     name="wider",
     score=score_wider,
     enter=None,
-    state=(State("points", SCALE), State("wins", 1), State("k", SCALE)),
+    state=(State("points", SCALE), State("count", 1), State("k", SCALE)),
     start=lambda params: (params.start * SCALE, 7, params.k * SCALE),
     shown=(),
     draw=None,
@@ -75,7 +75,10 @@ def begin(day: str) -> datetime:
 
 
 def draw_games(random: Random) -> Games:
-    """Draw 160 games, none around the two versions of March; finn joins after them, one game is at an exact start."""
+    """Draw 160 games, none around the two versions of March, and add one at the first instant of the version of 2012.
+
+    finn joins after March's versions.
+    """
     games, at = [], datetime(2010, 2, 1, 23, 30)
     while len(games) < 160:
         at += timedelta(minutes=random.choice([10, 90, 1440, 1440 * 9, 1440 * 20]))
@@ -159,12 +162,12 @@ def ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def game_ledger(ledger: str) -> Iterator[tuple[str, Games]]:
-    """Return a ledger of 161 drawn games under all versions, with these games."""
+def game_ledger(ledger: str) -> tuple[str, Games]:
+    """Return a ledger of 161 random games under all versions, with these games."""
     games = draw_games(Random(11))
     publish(ledger, [*VERSIONS, LATE])
     record(ledger, games)
-    return ledger, games  # type: ignore[return-value]
+    return ledger, games
 
 
 def to_microseconds(at: datetime) -> int:
@@ -173,7 +176,7 @@ def to_microseconds(at: datetime) -> int:
 
 
 def load_trace(name: str, at: datetime | None = None, **options: Any) -> Any:
-    """Return the trace of the ladder at a time; by default at its last game."""
+    """Return the trace of the ladder at a time; by default after its last game or adjustment."""
     return load_ladders(name, None if at is None else to_microseconds(at), **options).trace("lifting")
 
 
@@ -218,13 +221,13 @@ def test_simulated_version_lifts_no_player(game_ledger: tuple[str, Games]) -> No
 
 
 def test_withdrawn_version_lifts_no_player(game_ledger: tuple[str, Games]) -> None:
-    """After its void, a version has never been in force."""
+    """Once a version is withdrawn, it was never in force."""
     name, games = game_ledger
     position = next(bound.position for bound in load_facts(name).rulesets["lifting"] if bound.ruleset.version == "3")
     with open_for_reading(name) as connection:
-        published = json.loads(read_records_at(connection, [position])[position])["id"]
+        event_id = json.loads(read_records_at(connection, [position])[position])["id"]
     append_drafts(
-        name, build_draft(build_event("event.voided", "2013-01-01T12:00:00Z", id=published, reason="a mistake"))
+        name, build_draft(build_event("event.voided", "2013-01-01T12:00:00Z", id=event_id, reason="a mistake"))
     )
     remaining = [version for version in VERSIONS if version[0] != "3"]
     assert list_states(load_trace(name)) == score_plainly(games, games[-1][0], remaining)
@@ -274,8 +277,8 @@ def test_compiled_and_interpreted_lifts_are_equal(
     assert load_trace(name).has_same_results(interpreted)
 
 
-def test_open_ledger_continues_across_versions(ledger: str) -> None:
-    """A ledger that stays open continues its trace across every version, with the oracle's ratings."""
+def test_open_ledger_follows_games_across_versions(ledger: str) -> None:
+    """In a ledger that stays open while games are recorded, ratings equal the oracle's across versions."""
     games = draw_games(Random(4))
     publish(ledger, [*VERSIONS, LATE])
     with rl.open(ledger) as opened:
@@ -294,7 +297,7 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
     """A version that starts with a period lifts before that period is scored; a version within a period lifts at its
     close.
 
-    This is so interpreted, compiled, and cut.
+    The same holds for interpreted, compiled and truncated traces.
     """
     own_rules.substitute_rule(monkeypatch, LIFTING_BY_PERIOD)
     games = draw_games(Random(12))
@@ -340,7 +343,7 @@ def test_history_has_a_row_for_every_version(game_ledger: tuple[str, Games]) -> 
 
 
 def test_causes_of_a_change_sum_exactly_across_versions(game_ledger: tuple[str, Games]) -> None:
-    """Between positions, instants, and a simulated version, the causes of a change across versions sum to it."""
+    """Causes sum exactly to a change across versions: between positions or instants, or from a simulated version."""
     name, _ = game_ledger
     with rl.open(name) as ledger:
         head = ledger.head.position
@@ -363,8 +366,7 @@ def test_causes_of_a_change_sum_exactly_across_versions(game_ledger: tuple[str, 
 def test_numbers_carry_over_by_name_between_rules(ledger: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """From two numbers to three and back, the points continue, K is carried, and a new number begins with its start.
 
-    This is so for cuts at every game, with versions and adjustments; standings show the numbers of the version in
-    force.
+    The same holds for a trace truncated at any game; standings show the numbers of the version in force.
     """
     rules = {"lifting/1": LIFTING, "wider/1": WIDER}
     own_rules.substitute_rules(monkeypatch, rules)
@@ -398,13 +400,13 @@ def test_numbers_carry_over_by_name_between_rules(ledger: str, monkeypatch: pyte
             }
         rows = opened.at().history("lifting", "ben").rows
         assert [row.after for row in rows[:-1]] == [row.before for row in rows[1:]]
-        assert {tuple(row.state_exact) for row in rows} == {("rating",), ("points", "wins", "k")}
-        assert {*opened.at(as_of="2011-06-02").standings("lifting").rows[0].state} == {"points", "wins", "k"}
+        assert {tuple(row.state_exact) for row in rows} == {("rating",), ("points", "count", "k")}
+        assert {*opened.at(as_of="2011-06-02").standings("lifting").rows[0].state} == {"points", "count", "k"}
         assert {*opened.at().standings("lifting").rows[0].state} == {"rating"}
 
 
 def _score_in_turns(games: Games, until: datetime) -> dict[str, tuple[int, ...]]:
-    """Return the states under the versions of the test above: the second one counts games, the third one lifts."""
+    """Return the states under the versions of the test above: the second counts games, and the third lifts players."""
     states: dict[str, tuple[int, int]] = {}
     last: dict[str, datetime] = {}
     counts: dict[str, int] = {}

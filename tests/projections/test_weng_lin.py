@@ -29,18 +29,18 @@ Columns = list[list[int]]
 
 
 def lay_out_game(sides: Sequence[Side], places: Sequence[int], random: Random | None = None) -> tuple[Columns, Columns]:
-    """Return states and columns of these sides, the players shuffled by `chance`; without teams if all play alone."""
-    seats = [
+    """Return states and columns of the players of these sides, shuffled by `random`; no teams if all play alone."""
+    players = [
         (int(Decimal(mu) * 10**6), int(Decimal(sigma) * 10**6), places[side], side)
-        for side, players in enumerate(sides)
-        for mu, sigma in players
+        for side, members in enumerate(sides)
+        for mu, sigma in members
     ]
     if random is not None:
-        random.shuffle(seats)
-    mu, sigma, place, team = map(list, zip(*seats, strict=True))
-    if len(sides) == len(seats):
-        team = [MISSING] * len(seats)
-    return [mu, sigma], [place, team, [0] * len(seats)]
+        random.shuffle(players)
+    mu, sigma, place, team = map(list, zip(*players, strict=True))
+    if len(sides) == len(players):
+        team = [MISSING] * len(players)
+    return [mu, sigma], [place, team, [0] * len(players)]
 
 
 def read_params(params: dict[str, str]) -> Any:
@@ -59,9 +59,9 @@ def compute_exact_states(
 def find_largest_error(states: Columns, exact: list[list[Decimal]]) -> Decimal:
     """Return the largest difference of any state from the exact one, in millionths."""
     return max(
-        abs(state - right)
+        abs(state - exact_state)
         for column, exact_column in zip(states, exact, strict=True)
-        for state, right in zip(column, exact_column, strict=True)
+        for state, exact_state in zip(column, exact_column, strict=True)
     )
 
 
@@ -81,10 +81,10 @@ def test_states_are_within_half_a_unit_of_the_vectors(vector: dict[str, Any]) ->
 
 @pytest.mark.parametrize("count", mark_many_cases(60, 300))
 @pytest.mark.parametrize("name", RULES)
-def test_drawn_games_are_within_half_a_unit_of_the_oracle(
+def test_random_games_are_within_half_a_unit_of_the_oracle(
     name: str, record_property: Callable[..., None], count: int
 ) -> None:
-    """In drawn games with sides and ties, with tau and without, every state is the rounded exact one."""
+    """In random games with sides and ties, with tau and without, every state is the rounded exact one."""
     rule, random, worst = load_built_in_rule(name), Random(7), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
@@ -96,35 +96,35 @@ def test_drawn_games_are_within_half_a_unit_of_the_oracle(
 
 
 @pytest.fixture
-def exact_values(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def unrounded_values(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return a list of the doubles that a kernel rounds: for every player the change, then the deviation."""
     return record_rounding(monkeypatch, PLACKETT_LUCE)  # both rules are in one module
 
 
 @pytest.mark.parametrize("count", mark_many_cases(40, 200))
 @pytest.mark.parametrize("name", RULES)
-def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, exact_values: list[float], count: int) -> None:
+def test_kernels_are_within_a_ten_billionth_of_the_oracle(name: str, unrounded_values: list[float], count: int) -> None:
     """The doubles before rounding are within 1e-10 of the exact numbers."""
     rule, random, worst = load_built_in_rule(name), Random(8), Decimal(0)
     for _ in range(count):
         sides, places, params = oracle.draw_game(random)
         before, columns = lay_out_game(sides, places)
-        exact_values.clear()
+        unrounded_values.clear()
         after = [list(column) for column in before]
         rule.score(len(before[0]), before, columns, rule.prepare(read_params(params)), rule.table(), after)
         rated = oracle.rate(name, sides, places, params)
         # Plackett-Luce takes the sides by place, so the numbers are matched by size
         old = [Decimal(mu) for side in sides for mu, _ in side]
-        changes = sorted(mu - was for (mu, _), was in zip([p for side in rated for p in side], old, strict=True))
+        changes = sorted(mu - old_mu for (mu, _), old_mu in zip([p for side in rated for p in side], old, strict=True))
         deviations = sorted(sigma for side in rated for _, sigma in side)
-        for exact, computed in ((changes, exact_values[::2]), (deviations, exact_values[1::2])):
+        for exact, computed in ((changes, unrounded_values[::2]), (deviations, unrounded_values[1::2])):
             worst = max(worst, *(abs(Decimal(a) - b) for a, b in zip(sorted(computed), exact, strict=True)))
     assert 0 < worst < Decimal("1e-10")
 
 
 @pytest.mark.parametrize("tau", ["25/300", "0"])
 @pytest.mark.parametrize(("name", "model"), [("weng-lin-btf/1", "BradleyTerryFull"), ("weng-lin-pl/1", "PlackettLuce")])
-def test_kernels_agree_with_another_package(name: str, model: str, tau: str, exact_values: list[float]) -> None:
+def test_kernels_agree_with_another_package(name: str, model: str, tau: str, unrounded_values: list[float]) -> None:
     """The doubles agree with openskill within 1e-9, with ties and sides of different sizes."""
     models = pytest.importorskip("openskill.models", reason="openskill is not installed")
     peer = getattr(models, model)(tau=25 / 300 if tau != "0" else 0.0)
@@ -132,22 +132,22 @@ def test_kernels_agree_with_another_package(name: str, model: str, tau: str, exa
     for _ in range(500):
         sides, places, params = oracle.draw_game(random)
         before, columns = lay_out_game(sides, places)
-        exact_values.clear()
+        unrounded_values.clear()
         after = [list(column) for column in before]
         constants = rule.prepare(read_params(params | {"tau": tau}))
         rule.score(len(before[0]), before, columns, constants, rule.table(), after)
         teams = [[peer.rating(mu=float(mu), sigma=float(sigma)) for mu, sigma in side] for side in sides]
         rated = [player for side in peer.rate(teams, ranks=[float(place) for place in places]) for player in side]
         old = [float(mu) for side in sides for mu, _ in side]
-        changes = sorted(player.mu - was for player, was in zip(rated, old, strict=True))
+        changes = sorted(player.mu - old_mu for player, old_mu in zip(rated, old, strict=True))
         deviations = sorted(player.sigma for player in rated)
-        for expected, computed in ((changes, exact_values[::2]), (deviations, exact_values[1::2])):
+        for expected, computed in ((changes, unrounded_values[::2]), (deviations, unrounded_values[1::2])):
             worst = max(worst, *(abs(a - b) for a, b in zip(sorted(computed), expected, strict=True)))
     assert worst < 1e-9
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_neither_order_nor_ids_matter(name: str) -> None:
+def test_order_of_players_does_not_matter(name: str) -> None:
     """In another order, the players of a game get the same states, up to the last millionth."""
     rule, random, params = load_built_in_rule(name), Random(10), WengLinParams()
     for _ in range(100):
@@ -232,7 +232,8 @@ def test_start_rank_and_provisional() -> None:
 
 def test_parameters_out_of_range_are_rejected() -> None:
     """Parameters out of range, of the wrong kind, unknown, or with too many digits are rejected."""
-    for params in ({"tau": -1}, {"beta": 0}, {"sigma": "x"}, {"rank_deviations": 11}, {"unknown": 1}):
+    too_long = {"tau": "1.0123456789"}
+    for params in ({"tau": -1}, {"beta": 0}, {"sigma": "x"}, {"rank_deviations": 11}, {"unknown": 1}, too_long):
         with pytest.raises(ValidationError):
             WengLinParams.model_validate(params)
     refusals = {
@@ -245,8 +246,7 @@ def test_parameters_out_of_range_are_rejected() -> None:
         "beta": "params.beta: must be at most 1,000,000, not 1000001",
         "tau": "params.tau: must be at most 1,000,000, not 123456789123456789/1000000000",
     }
-    refusal_of_long_number = PLACKETT_LUCE.refuse_params(WengLinParams(tau="999999.123456789"), 8)
-    assert refusal_of_long_number is None or "fewer digits" in refusal_of_long_number
+    assert PLACKETT_LUCE.refuse_params(WengLinParams(tau="999999.123456789"), 8) is None
 
 
 REJECTED_GAMES: list[tuple[Columns, str]] = [

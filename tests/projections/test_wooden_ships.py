@@ -1,4 +1,4 @@
-"""Wooden Ships & Iron Men: every rule of the three versions; the last two are compared with a naive computation."""
+"""Wooden Ships & Iron Men: the rules of the trial and from 7150, a naive computation of both, and their leagues."""
 
 import random
 from collections import Counter
@@ -105,7 +105,7 @@ WINNERS = {
 
 @pytest.mark.parametrize(("player", "trial", "since_7150"), WINNERS.values(), ids=WINNERS)
 def test_trial_rewards_surviving_winners(player, trial, since_7150):
-    """In an overwhelming victory, the trial gives an extra point only to winners who are still in the game."""
+    """In an overwhelming victory, the trial gives an extra point only to winners who finish with ships left."""
     event = build_battle(f"{player}, M 1 0 0 100", "B 1 1 0 1")
 
     assert score_event(event, TRIAL_PARAMS)["A"] == trial
@@ -162,7 +162,7 @@ TIES = {
 
 @pytest.mark.parametrize(("first", "second", "top"), TIES.values(), ids=TIES)
 def test_top_scorer_of_tie_gets_point(first, second, top):
-    """In a tie, the trial gives a point to the single top scorer of both sides."""
+    """In a tie, the trial gives a point to the single top scorer of both sides; in an agreed draw, to nobody."""
     expected = {
         name: 0 if "surrendered" in first and name == "A" else 1 + (name == top) for name in ("A", "A2", "B", "B2")
     }
@@ -230,7 +230,7 @@ def test_order_does_not_matter():
     ],
 )
 def test_wrong_params_are_rejected(params):
-    """Parameters of the wrong type or out of range are rejected."""
+    """Parameters that are unknown, of the wrong type or out of range are rejected."""
     with pytest.raises(ValueError):
         RULE.params(**params)
 

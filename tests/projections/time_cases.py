@@ -1,4 +1,4 @@
-"""Counts of the interesting cases of time in a log, so that a test fails if one of them never occurred."""
+"""Count the cases in a log in which times matter, so that a test fails if one of these cases never occurred."""
 
 from collections import Counter
 from datetime import datetime
@@ -23,31 +23,31 @@ NAMES_OF_ORACLE_CASES = {
 
 
 def count_cases(log: Log) -> Counter[str]:
-    """Return how often each case occurs in a log, by the names of the report."""
+    """Return how often each case occurs in a log, by the names in the tests' `REQUIRED_CASES`."""
     oracle_counts = oracle_cases.count_cases([event for event in log if event["type"] != "list.rows"])
     counts = Counter({name: oracle_counts[oracle_name] for oracle_name, name in NAMES_OF_ORACLE_CASES.items()})
     counts["tie in played time"] = count_ties(log)
     for event in log:
-        subject_types = [
+        earlier_types = [
             earlier["type"]
             for earlier in log[: event["position"] - 1]
             if earlier["data"].get("game_id") == event["data"].get("game_id")
         ]
-        counts["void of a corrected game"] += event["type"] == "game.voided" and "game.corrected" in subject_types
+        counts["void of a corrected game"] += event["type"] == "game.voided" and "game.corrected" in earlier_types
         counts["reinstated after a correction"] += (
-            event["type"] == "game.reinstated" and "game.corrected" in subject_types
+            event["type"] == "game.reinstated" and "game.corrected" in earlier_types
         )
     return counts + count_version_cases(log)
 
 
-def list_counting_games(log: Log) -> list[Game]:
+def list_live_games(log: Log) -> list[Game]:
     """Return the games that are not voided."""
     return [game for game in derive_games(log).values() if not game.voided]
 
 
 def count_ties(log: Log) -> int:
-    """Return how many neighbouring games of one kind ended at the same time."""
-    moments = sorted((game.data["game"], game.at) for game in list_counting_games(log))
+    """Return how many times a game ended at the same time as the previous one of the same `game`."""
+    moments = sorted((game.data["game"], game.at) for game in list_live_games(log))
     return sum(left == right for left, right in pairwise(moments))
 
 
@@ -59,7 +59,7 @@ def count_version_cases(log: Log) -> Counter[str]:
         if event["type"] != "ruleset.published" or day is None or not derive_games(before):
             continue
         since, slugs = find_first_instant(day), event["data"]["scope"]["game"]
-        end_times = [game.at for game in list_counting_games(before) if game.data["game"] in slugs]
+        end_times = [game.at for game in list_live_games(before) if game.data["game"] in slugs]
         published = [
             e["data"] for e in select_live(before, "ruleset.published") if e["data"]["id"] == event["data"]["id"]
         ]
@@ -88,10 +88,10 @@ def has_later_games(log: Log, event: Event, since: datetime) -> bool:
 
 def splits_list(log: Log, event: Event) -> bool:
     """Tell whether a monthly list has games before and after the date of a version."""
-    since = build_version(event["data"])
-    catan = [game for game in list_counting_games(log) if game.data["game"] == "catan"]
+    version = build_version(event["data"])
+    catan = [game for game in list_live_games(log) if game.data["game"] == "catan"]
     sides = {
-        (find_ladder_name(since, game), game.at >= find_first_instant(event["data"]["effective_from"]))
+        (find_ladder_name(version, game), game.at >= find_first_instant(event["data"]["effective_from"]))
         for game in catan
     }
     return any((name, not side) in sides for name, side in sides)

@@ -202,8 +202,8 @@ def draw_game(world: World, game_id: str) -> Event:
         *PLAYERS,
         *sorted(name for name in set().union(*map(list_named_players, world.log)) if name.startswith("new")),
     ]
-    one_each = {people(player): player for player in world.chance.sample(ids, len(ids))}
-    seated = list(one_each.values())[: world.chance.randint(2, 5)]
+    id_by_person = {people(player): player for player in world.chance.sample(ids, len(ids))}
+    seated = list(id_by_person.values())[: world.chance.randint(2, 5)]
     strengths = [world.chance.randint(1, len(seated)) for _ in seated]
     placed = [
         {"player": player, "place": 1 + sum(rival < own_strength for rival in strengths)}
@@ -215,7 +215,7 @@ def draw_game(world: World, game_id: str) -> Event:
             participant |= {"seconds_played": seconds} if (seconds := world.choose(None, 300, 600, 601)) else {}
         slug = "king-me" if world.one_in(8) else "galactic-magnate"
         return {"game_id": game_id, "game": slug, "participants": placed, **unrated}
-    absent = [player for player in one_each.values() if player not in seated]
+    absent = [player for player in id_by_person.values() if player not in seated]
     if absent and world.one_in(4):
         placed[-1]["status"] = "abandoned"
         placed.append(
@@ -241,14 +241,14 @@ def record_in_march(world: World) -> Event:
 
 
 def record_late(world: World) -> Event:
-    """Record a game from before the last recorded one, if there is room."""
+    """Record a game from before the latest one, if there is an earlier instant."""
     last = max((game.at for game in derive_games(world.log).values()), default=None)
     before = [at for at in INSTANTS if last and parse_instant(at) < last]
     return record(world) | ({"occurred_at": world.choose(*before)} if before else {})
 
 
 def build_game_command(world: World, type_name: str, voided: bool) -> Event:
-    """Return an event about a game: mostly one that is voided, or not, as `voided` says; often a corrected one."""
+    """Return an event about a game: in most cases a voided one if `voided`, else a live one; often a corrected one."""
     known_games = derive_games(world.log)
     fitting = [name for name, game in known_games.items() if game.voided == voided]
     corrected_ids = [e["data"]["game_id"] for e in world.log if e["type"] == "game.corrected"]
@@ -393,7 +393,7 @@ WEIGHTS = {
 
 
 def propose(world: World, kind: str) -> Event:
-    """Return an event of a kind: the first of seven proposals that the oracle accepts, or one "wrong" event."""
+    """Return the first of seven proposals of a kind that the oracle accepts, else the last; for "wrong", just one."""
     event = MAKERS[kind](world)
     for _ in range(0 if kind == "wrong" else 6):
         if not list_refusals(world.log, event):

@@ -1,4 +1,4 @@
-"""The answers of the program as the tests of the coordinates compare them with those of the oracle."""
+"""Convert the program's answers to the form in which tests of coordinates compare them with the oracle's."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 class PublishedList(NamedTuple):
-    """A list as the oracle computed it when it was published; `position` and `event_id` are those of the head."""
+    """A list as the oracle computed it when it was published; `position` and `event_id` are those of its event."""
 
     ladder: str
     as_of: str | None
@@ -19,7 +19,7 @@ class PublishedList(NamedTuple):
     answer: Answer
     position: int
     event_id: str
-    stated: str | None  # the `as_of` of its own event
+    stated: str | None  # the `as_of` of that event
 
     def is_of(self, ladder: str, as_of: str | None) -> bool:
         """Tell whether a question is about this list; without a time, any list of the ladder matches."""
