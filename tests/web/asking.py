@@ -70,9 +70,9 @@ async def get_async(
         "headers": [(name.encode(), value.encode()) for name, value in request_headers.items()],
     }
     await pages(scope, receive, send)
-    begun, *bodies = sent
-    response_headers = {name.decode(): value.decode("ascii") for name, value in begun["headers"]}
-    return Response(begun["status"], response_headers, b"".join(part["body"] for part in bodies))
+    start, *bodies = sent
+    response_headers = {name.decode(): value.decode("ascii") for name, value in start["headers"]}
+    return Response(start["status"], response_headers, b"".join(part["body"] for part in bodies))
 
 
 def serve(

@@ -10,8 +10,9 @@ VOID = {"meta"}
 class ReportParser(HTMLParser):
     """The content of a report.
 
-    `claims` are its first sentences, `tables` the rows of each table below a heading, of games by their id; `texts`
-    the paragraphs and list items below it. `commands` are the lines to check it with, by what they tell.
+    `claims` are the sentences about the points and ranks at the beginning. `tables` has the rows of each table, and
+    `texts` the paragraphs and list items, by the heading above them; the heading of a game is its id. `commands` are
+    the commands with which readers verify the report, each with its label.
     """
 
     def __init__(self, page: bytes) -> None:
@@ -58,7 +59,7 @@ class ReportParser(HTMLParser):
         if "svg" in inside or "style" in inside:
             return
         if any(tag in inside for tag in HEADINGS):
-            # what stands smaller beside a heading is no part of it
+            # text in <small> is no part of a heading
             self._heading += "" if "small" in inside else data
         elif "td" in inside or "th" in inside:
             self.tables[self._heading.strip()][-1][-1][-1] += data
@@ -70,16 +71,18 @@ class ReportParser(HTMLParser):
             self.texts[self._heading.strip()][-1] += data
 
     def read_account(self, heading: str) -> tuple[Fraction, list[tuple[str, Fraction]], Fraction]:
-        """Return the first points, each line with its change, and the last points of an account. Every line must add
-        up."""
+        """Return the opening points, each line with its change, and the closing points of an account.
+
+        Assert that every line adds up.
+        """
         (table,) = self.tables[heading]
         _, first, *lines, last = table
         points = opening = parse_exact_number(first[3])
         changes = []
-        for _, what, change, after in lines:
+        for _, description, change, after in lines:
             points += parse_exact_number(change)
-            assert points == parse_exact_number(after), (heading, what)
-            changes.append((what, parse_exact_number(change)))
+            assert points == parse_exact_number(after), (heading, description)
+            changes.append((description, parse_exact_number(change)))
         assert (parse_exact_number(last[2]), parse_exact_number(last[3])) == (points - opening, points), heading
         return opening, changes, points
 

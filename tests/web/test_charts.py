@@ -189,10 +189,10 @@ def test_same_points_give_the_same_bytes() -> None:
     assert draw_steps([Series("mira", list(MIRA.points))], **LABELS) == first
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["wide", "narrow"])
-def test_points_lie_on_the_scales(which: int) -> None:
+@pytest.mark.parametrize("index", [0, 1], ids=["wide", "narrow"])
+def test_points_lie_on_the_scales(index: int) -> None:
     """Each dot, tick and diamond lies on the scale of the axes, to a tenth of a unit."""
-    drawing = parse_drawings(draw_steps([MIRA], **LABELS))[which]
+    drawing = parse_drawings(draw_steps([MIRA], **LABELS))[index]
     labels = read_vertical_axis(drawing)
     assert list(labels) == ["960", "980", "1,000", "1,020", "1,040", "1,060"]
     (low, bottom), *_, (high, top) = labels.items()
@@ -239,7 +239,7 @@ def test_step_line_passes_through_every_game_and_change() -> None:
         draw_steps([MIRA], span=(parse_evening("2024-10-18"), parse_evening("2025-05-30")), **LABELS)
     ):
         [line], positions = list_step_lines(drawing), find_titled_shapes(drawing)
-        on_line = {title: place for title, place in positions.items() if not title.startswith("published")}
+        on_line = {title: position for title, position in positions.items() if not title.startswith("published")}
         assert set(on_line.values()) <= set(line)
         assert positions["published: 1,042.55"][1] not in {y for _, y in line}
         assert line[0][1] == read_vertical_axis(drawing)["1,000"]
@@ -369,8 +369,8 @@ def test_hostile_text_is_escaped(first_text: str, second_text: str, third_text: 
         assert not {"\n", "\t", "\u2028", "\x85"} & set(chart)
 
 
-def test_text_is_shown_as_it_is() -> None:
-    """Given markup and a character that turns text around, both are seen, in labels, titles and links."""
+def test_markup_and_invisible_characters_are_shown() -> None:
+    """Markup is shown as text, and a character that reverses text as an escape, in labels, titles and links."""
     names = ["Ben & <b>Jerry</b>", "a\u202eb"]
     chart = draw_steps([Series(name, [Point(1, Fraction(1), title=name, link=name)]) for name in names], **LABELS)
     for drawing in parse_drawings(chart):
@@ -380,8 +380,8 @@ def test_text_is_shown_as_it_is() -> None:
         assert [link.attrib["href"] for link in drawing.findall(".//a")] == expected
 
 
-def test_long_names_are_cut_where_they_have_no_room() -> None:
-    """Given names of 64 code points, of wide letters too, the legend keeps within the drawing and has them in full."""
+def test_long_names_are_shortened_to_fit() -> None:
+    """Names of 64 letters stay within the drawing; a name that is shortened in the legend is complete in its title."""
     names = ["W" * 64, "名" * 64, "x" * 64]
     chart = draw_steps([Series(name, [Point(1, Fraction(n))]) for n, name in enumerate(names)], **LABELS)
     wide, narrow = parse_drawings(chart)
@@ -399,7 +399,7 @@ SPANS = [timedelta(minutes=5), *(timedelta(days=days) for days in DAYS)]
 @pytest.mark.parametrize("start", [parse_evening("2023-12-30"), datetime(1, 1, 1, tzinfo=UTC)])
 @pytest.mark.parametrize("span", SPANS, ids=str)
 def test_date_labels_do_not_overlap(span: timedelta, start: datetime) -> None:
-    """For spans from minutes to millennia, dates below the axis are ordered, apart and at least one."""
+    """For spans from minutes to millennia, dates below the axis are in order, do not overlap, and are not missing."""
     series = Series("mira", [Point(start, Fraction(1000)), Point(start + span, Fraction(1100))])
     chart = draw_steps([series, Series("ben", series.points)], **LABELS)
     assert_readable(chart)
@@ -483,8 +483,7 @@ def test_chart_of_many_games_is_small_and_keeps_extremes() -> None:
         assert len(positions) < 200
         assert {"6001", "7003", "9999"} <= {title.split()[0] for title in positions}
         assert "Not every point has a marker." in drawing.findtext(".//desc", "")
-        places = {title.split()[0]: place for title, place in positions.items()}
-        for title, (x, y) in places.items():
+        for title, (x, y) in positions.items():
             near = [edge for edge in line if abs(edge[0] - x) <= 1]
             assert min(height for _, height in near) <= y <= max(height for _, height in near), title
 
@@ -523,7 +522,7 @@ def test_deviation_band_spans_value_plus_and_minus_deviation(count: int) -> None
 
 
 def test_several_series_have_no_bands() -> None:
-    """Several series have no bands, because bands would hide the lines; neither has a series with deviation 0."""
+    """Several series have no bands, which would hide the lines, and no space for them; nor has one with deviation 0."""
     series = [
         Series(name, [Point(n, Fraction(1000 + n), deviation=Fraction(spread)) for n in range(5)])
         for name, spread in (("mira", 50), ("jonas", 60), ("sure", 0))
@@ -592,10 +591,10 @@ def test_standalone_chart_loads_nothing() -> None:
 def test_sparkline_is_small_and_hidden_from_screen_readers() -> None:
     """A sparkline spans the lowest to the highest value, ends in a dot, and is hidden from screen readers."""
     for values in ([], [5], [5, 5, 5], [1, 9, 4], list(range(5_000))):
-        drawn = draw_sparkline([Fraction(value) for value in values])
-        line = ElementTree.fromstring(drawn)
+        sparkline = draw_sparkline([Fraction(value) for value in values])
+        line = ElementTree.fromstring(sparkline)
         assert line.get("aria-hidden") == "true"
-        assert len(drawn) < 5_000
+        assert len(sparkline) < 5_000
         assert len(line) == (2 if values else 0)
     line = ElementTree.fromstring(draw_sparkline([Fraction(1), Fraction(9), Fraction(4)]))
     path, dot = parse_corners(line[0].attrib["d"]), line[1]

@@ -1,4 +1,4 @@
-"""Pages that set things beside each other: they say what the commands say, and take nothing that cannot be meant."""
+"""Pages that compare ladders or players: they agree with the commands, and refuse requests that make no sense."""
 
 import json
 import re
@@ -14,12 +14,12 @@ from thresholds import set_thresholds
 Ratings = Callable[..., Any]
 
 
-def test_compare_says_what_diff_says(pages: Application, url: str, ratings: Ratings) -> None:
-    """Given coordinates as `diff` takes them, the page has its rows; the correction since moved those of that game."""
+def test_comparison_equals_diff(pages: Application, url: str, ratings: Ratings) -> None:
+    """For the coordinates of a `diff`, the page has its rows; the correction since the list caused gains and losses."""
     expected = json.loads(run_ok(ratings, "diff", "published", "now", LADDER, "--format", "json", db=url).stdout)
     output = json.loads(get(pages, f"/compare.json?a=published&b=now&ladder={LADDER}").text)
     for ladder in output["ladders"]:
-        assert ladder.pop("quality")["before"] is None  # nothing is predicted by what was published
+        assert ladder.pop("quality")["before"] is None  # published lists predict nothing
     assert output == expected
     page = get(pages, f"/compare?a=published&b=now&ladder={LADDER}").text
     assert "<h3>Gains</h3>" in page
@@ -28,8 +28,8 @@ def test_compare_says_what_diff_says(pages: Application, url: str, ratings: Rati
 
 
 @pytest.mark.slow_cases
-def test_versions_over_the_same_games(pages: Application, url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Given two versions, the page tells who gains and loses and how well each predicts, as `whatif` does."""
+def test_comparison_of_versions_equals_whatif(pages: Application, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """For two versions, the page shows who gains and loses and how well each version predicts, as `whatif` does."""
     text = run_ok(ratings, "rules", "show", "elo-catan", "--format", "toml", db=url).stdout
     later = tmp_path / "elo-catan-9.toml"
     text = re.sub(r"(?m)^version = .*$", 'version = "9"', text)
@@ -52,7 +52,7 @@ def test_versions_over_the_same_games(pages: Application, url: str, ratings: Rat
     assert "all games under elo-catan@1 against elo-catan@9" in get(pages, "/compare").text
 
 
-REFUSED = {
+REFUSALS = {
     "/compare?a=now": (400, "b is missing"),
     "/compare?a=whenever&b=now": (400, "whenever"),
     "/compare?a=now&b=rules%3Delo-catan%409": (404, "is published at position"),
@@ -66,25 +66,27 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("address", REFUSED)
+@pytest.mark.parametrize("address", REFUSALS)
 def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
-    """What cannot be compared has the right status and says why."""
-    status, why = REFUSED[address]
+    """A request that cannot be answered has the right status and states the reason."""
+    status, reason = REFUSALS[address]
     response = get(pages, address)
-    assert (response.status, why in response.text) == (status, True), response.text
+    assert (response.status, reason in response.text) == (status, True), response.text
 
 
-def test_forms_alone(pages: Application) -> None:
-    """Asked for nothing, both pages are forms, and suggest what may be worth it; the links of all lead to pages."""
+def test_pages_without_a_query_are_forms(pages: Application) -> None:
+    """Without a query, both pages are forms; the first one suggests comparisons, whose links lead to pages."""
     assert "Published lists against today’s" in get(pages, "/compare").text
     assert json.loads(get(pages, "/compare.json").text)["ladders"] == []
     assert get(pages, "/compare/players").text.count('name="player"') == 6
-    suggested = get(pages, "/compare").text.split('<ul class="story">')[1].split('href="')[1].split('"')[0]
-    assert get(pages, "/" + suggested.replace("&amp;", "&")).status == 200
+    suggestions = get(pages, "/compare").text.split('<ul class="story">')[1].split("</ul>")[0]
+    links = re.findall('href="([^"]*)"', suggestions)
+    assert links
+    assert {get(pages, "/" + link.replace("&amp;", "&")).status for link in links} == {200}
 
 
 def test_players_beside_each_other(pages: Application) -> None:
-    """Several players are one line each, once however they are named, with their points as on their own pages."""
+    """Each player is a single line, even if the query repeats them, with the points on the player's own page."""
     address = f"?ladder={LADDER}&player=anna&player=ben&player=anna"
     page, source = get(pages, f"/compare/players{address}").text, get(pages, f"/compare/players.json{address}").text
     output = json.loads(source)
@@ -98,9 +100,11 @@ def test_players_beside_each_other(pages: Application) -> None:
 def test_new_games_are_compared(
     pages: Application, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A game that is recorded while the server runs is in what is compared with now."""
+    """A comparison with now includes a game that is recorded while the server runs."""
     set_thresholds(monkeypatch, head_us=0)
     address = f"/compare.json?a=7&b=now&ladder={LADDER}"
-    before = json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"]
+    before = json.loads(get(pages, address).text)["ladders"][0]
     run_ok(ratings, *LATE, db=url)
-    assert json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"] > before
+    after = json.loads(get(pages, address).text)["ladders"][0]
+    assert after["b"]["known_at"] > before["b"]["known_at"]
+    assert after["rows"] != before["rows"]

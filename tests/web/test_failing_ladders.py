@@ -12,13 +12,14 @@ from own_rules import load_built_in_rule, substitute_rule
 from test_sites import find_linked_files
 
 Ratings = Callable[..., Any]
-FAILS = f"{LADDER}: the rule failed at position 5 (game g-3): ZeroDivisionError: of the rule"
+FAILURE = f"{LADDER}: the rule failed at position 5 (game g-3): ZeroDivisionError: of the rule"
 
 
 @pytest.fixture(params=["check", "score"])
 def failing_function(url: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let a function of the rule fail at the game of four, and return its name: two of three ladders cannot be
-    replayed.
+    """Make a function of the rule fail at the game of four players, and return the function's name.
+
+    Two of the three ladders cannot be replayed.
     """
 
     def fail(n: int, *arguments: Any) -> int | None:
@@ -33,12 +34,12 @@ def failing_function(url: str, request: pytest.FixtureRequest, monkeypatch: pyte
 
 @pytest.mark.usefixtures("failing_function")
 def test_server_says_what_fails(url: str) -> None:
-    """A server answers for such a ladder that it cannot just now, and why."""
+    """For a ladder whose rule fails, a server answers 503 with the reason; it shows the other ladders."""
     pages = serve(url)
     response = get(pages, f"/ladders/{LADDER}.json")
     assert (response.status, response.headers["retry-after"]) == (503, "5")
-    assert json.loads(response.text)["error"]["reason"].startswith(FAILS)
-    assert "That cannot be asked" not in get(pages, f"/ladders/{LADDER}").text
+    assert json.loads(response.text)["error"]["reason"].startswith(FAILURE)
+    assert "<h1>Temporarily unavailable</h1>" in get(pages, f"/ladders/{LADDER}").text
     assert get(pages, "/ladders/elo-catan/2").status == 200
 
 
@@ -47,8 +48,10 @@ def test_server_says_what_fails(url: str) -> None:
 def test_folder_has_all_other_pages(
     cores: int, url: str, failing_function: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder has all other pages, and for such a ladder, if it is listed, what a server would say; the command tells,
-    too, also where other processes make the pages."""
+    """A folder has all other pages, and a server's error for a failing ladder that is listed; the command names each.
+
+    The same holds if other processes make the pages.
+    """
     share_pages(monkeypatch, cores)
     result = ratings("site", tmp_path / "site", db=url)
     assert (result.exit_code, " files, " in result.stdout) == (1, True)
@@ -62,9 +65,9 @@ def test_folder_has_all_other_pages(
     }
     pages = [name for name in files if name.startswith(f"ladders/{LADDER}")]
     if failing_function == "score":
-        refused = json.loads(files[f"ladders/{LADDER}.json"])["error"]
-        assert (refused["status"], refused["reason"].startswith(FAILS)) == (503, True)
-        assert FAILS.encode() in files[f"ladders/{LADDER}.html"]
+        error = json.loads(files[f"ladders/{LADDER}.json"])["error"]
+        assert (error["status"], error["reason"].startswith(FAILURE)) == (503, True)
+        assert FAILURE.encode() in files[f"ladders/{LADDER}.html"]
     assert len(pages) == (2 if failing_function == "score" else 0)
     assert b"anna" in files["ladders/elo-catan/2.html"]
     assert b"as published" in files[f"lists/{LADDER}.html"]

@@ -35,11 +35,11 @@ def read_digests(url: str) -> dict[str, Any]:
         return {result.ladder: result.digest for result in results if isinstance(result, ratings_ledger.Standings)}
 
 
-def import_into_new_ledger(ratings: Ratings, url: str, path: Path, *init: str) -> str:
+def import_into_new_ledger(ratings: Ratings, url: str, folder: Path, *init_options: str) -> str:
     """Import the file of a ledger's games into a new ledger and return its URL."""
-    file, copy = path / "games.jsonl", f"sqlite:///{path / 'copy.db'}"
+    file, copy = folder / "games.jsonl", f"sqlite:///{folder / 'copy.db'}"
     file.write_bytes(get(serve(url), "/games.jsonl").body)
-    run_ok(ratings, "init", *init, db=copy)
+    run_ok(ratings, "init", *init_options, db=copy)
     run_ok(ratings, "import", file, "--allow-uncounted", "--any-date", db=copy)
     return copy
 
@@ -141,7 +141,7 @@ def test_interrupted_file_has_no_last_part(url: str, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def url(copy_ledger_file: Callable[..., str]) -> str:
-    """Return the path of the club's ledger."""
+    """Return the path of the club's ledger, which `serve` takes in place of a URL."""
     return copy_ledger_file(create_club)
 
 

@@ -1,4 +1,4 @@
-"""Ladders of several pages: everybody is on one of them, and who is inactive can be left out."""
+"""Ladders of several pages: every player is on one of them, and inactive players can be left out."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from thresholds import set_thresholds
 
 import ratings_ledger
 
-PLAYERS = 5
+PLAYER_COUNT = 5
 
 
 @pytest.fixture(autouse=True)
@@ -19,58 +19,57 @@ def _limit_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, page_rows=2, spread_players=2)
 
 
-def test_everybody_is_on_a_page(pages: Application, url: str) -> None:
-    """Pages follow each other without gaps: together they have the rows of the standings, each with its links."""
+def test_every_player_is_on_a_page(pages: Application, url: str) -> None:
+    """Together, the pages have the rows of the standings without gaps; each page links to the others."""
     with ratings_ledger.open(url) as ledger:
         expected = ledger.at().standings(LADDER)
-    places = []
+    rows = []
     for address in (f"/ladders/{LADDER}", f"/ladders/{LADDER}/_2", f"/ladders/{LADDER}/_3"):
         output = json.loads(get(pages, f"{address}.json").text)
-        assert (output["digest"], output["players"]) == (expected.digest, PLAYERS)
-        places += [(row["rank"], row["player"]) for row in output["rows"]]
+        assert (output["digest"], output["players"]) == (expected.digest, PLAYER_COUNT)
+        rows += [(row["rank"], row["player"]) for row in output["rows"]]
         assert 'aria-label="Pages"' in get(pages, address).text
-    assert places == [(row.rank, row.player) for row in expected.rows]
+    assert rows == [(row.rank, row.player) for row in expected.rows]
     assert 'href="all/_2"' in get(pages, f"/ladders/{LADDER}").text
     assert 'href="../all"' in get(pages, f"/ladders/{LADDER}/_2").text
 
 
 @pytest.mark.parametrize("number", ["_1", "_0", "_02", "_4", "_x", "_", "_99999999"])
 def test_other_numbers_are_no_pages(pages: Application, number: str) -> None:
-    """There is one address for each page: the first has no number, and none is behind the last."""
+    """Each page has a single address: the first has no number, and no page comes after the last."""
     assert get(pages, f"/ladders/{LADDER}/{number}").status == 404
 
 
 @pytest.mark.slow_cases
-def test_folder_has_all_pages(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder has a file for each page of a ladder, and everybody's link is on one of them."""
-    set_thresholds(monkeypatch, page_rows=2)
+def test_folder_has_all_pages(url: str, tmp_path: Path) -> None:
+    """A folder has a file for each page of a ladder, which together have a row for every player."""
     write_pages(url, tmp_path / "site", "The club", {})
     assert (tmp_path / "site" / "MANIFEST.json").exists()
-    shown = [(tmp_path / "site" / "ladders" / f"{LADDER}{number}.html").read_text() for number in ("", "/_2", "/_3")]
-    assert [page.count('<td class="n rank">') for page in shown] == [2, 2, 1]
+    pages = [(tmp_path / "site" / "ladders" / f"{LADDER}{number}.html").read_text() for number in ("", "/_2", "/_3")]
+    assert [page.count('<td class="n rank">') for page in pages] == [2, 2, 1]
 
 
 def test_inactive_players_can_be_left_out(pages: Application, url: str) -> None:
-    """Given a date, a ladder has whoever played from its start on, with the ranks among all and the ladder's digest."""
+    """With a date, a ladder has the players who played since then, ranked among all players, and the same digest."""
     with ratings_ledger.open(url) as ledger:
-        every = ledger.at().standings(LADDER)
+        standings = ledger.at().standings(LADDER)
     output = json.loads(get(pages, f"/ladders/{LADDER}.json?active_since=2025-02-21").text)
     rest = json.loads(get(pages, f"/ladders/{LADDER}/_2.json?active_since=2025-02-21").text)
     active_rows = [*output["rows"], *rest["rows"]]
-    absent = {row.player for row in every.rows} - {row["player"] for row in active_rows}
+    absent = {row.player for row in standings.rows} - {row["player"] for row in active_rows}
     assert absent == {"Łukasz"}
     assert [(row["player"], row["rank"]) for row in active_rows] == [
-        (row.player, row.rank) for row in every.rows if row.player not in absent
+        (row.player, row.rank) for row in standings.rows if row.player not in absent
     ]
-    assert (output["digest"], output["players"]) == (every.digest, PLAYERS - 1)
+    assert (output["digest"], output["players"]) == (standings.digest, PLAYER_COUNT - 1)
     page = get(pages, f"/ladders/{LADDER}?active_since=2025-02-21").text
     assert "Show all players" in page
     assert "all/_2?active_since=2025-02-21" in page
-    assert f"/{LADDER.partition('/')[2]}.json?active_since" in page.replace('"all.json', '"/all.json')
+    assert '"all.json?active_since=2025-02-21' in page
 
 
-def test_active_since_is_a_date_of_ladders_alone(pages: Application) -> None:
-    """What is no date is refused with the reason, and so is the filter where there is nothing to filter."""
+def test_filter_of_active_players_needs_a_date_and_a_ladder(pages: Application) -> None:
+    """A filter that is no date is refused with the reason, and so is a filter on a game; an empty ladder says so."""
     response = get(pages, f"/ladders/{LADDER}?active_since=yesterday")
     assert (response.status, "yesterday" in response.text) == (400, True)
     assert get(pages, "/games/g-1?active_since=2025-01-01").status == 400
@@ -78,8 +77,8 @@ def test_active_since_is_a_date_of_ladders_alone(pages: Application) -> None:
 
 
 def test_spread_of_points_is_on_the_first_page(pages: Application) -> None:
-    """The first page shows how the points of everybody are spread: the bars have as many players as the ladder."""
+    """The first page shows how the points of all players are spread: the bars have as many players as the ladder."""
     page = get(pages, f"/ladders/{LADDER}").text
     bars = [int(text.rpartition(": ")[2].split()[0]) for text in page.split("</title></rect>")[:-1]]
-    assert sum(bars) == 2 * PLAYERS  # drawn twice, wide and narrow
+    assert sum(bars) == 2 * PLAYER_COUNT  # drawn twice, wide and narrow
     assert "are spread" not in get(pages, f"/ladders/{LADDER}/_2").text

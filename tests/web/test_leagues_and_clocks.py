@@ -18,12 +18,12 @@ PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
 
 
 def format_placed_game(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
-    """Return a game in the order of its places."""
+    """Return a line with a game whose players are in the order of their places."""
     return format_game_line(game_id, *players, at=at, game=name, **members)
 
 
-def tick(name: str, at: int, **members: Any) -> str:
-    """Return an event of the clock of the game timed."""
+def format_clock_line(name: str, at: int, **members: Any) -> str:
+    """Return a line with an event of the clock of the game `timed`."""
     data = {"game_id": "timed", "at": at, **members}
     return format_line({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
 
@@ -31,20 +31,20 @@ def tick(name: str, at: int, **members: Any) -> str:
 def make_ledger(ratings: Ratings, url: str) -> None:
     """Make a league of eight with one played game, and a game in which ben ran out of time."""
     run_ok(ratings, "init", db=url)
-    active = [
+    games = [  # enough of them to subscribe to a league
         format_placed_game(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
         for number, player in enumerate(PLAYERS)
         for evening in range(1, 6)
     ]
-    silence = [tick("heartbeat", at, player="ben") for at in range(30_000, 150_000, 30_000)]
+    heartbeats = [format_clock_line("heartbeat", at, player="ben") for at in range(30_000, 150_000, 30_000)]
     clock = [
-        tick("started", 0, players=["anna", "ben"]),
-        tick("offered", 5, player="ben", choice="fortune"),
-        *silence,
-        tick("heartbeat", 130_000, player="anna"),
+        format_clock_line("started", 0, players=["anna", "ben"]),
+        format_clock_line("offered", 5, player="ben", choice="fortune"),
+        *heartbeats,
+        format_clock_line("heartbeat", 130_000, player="anna"),
     ]
     timed = format_placed_game("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
-    result = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*active, *clock, timed]))
+    result = ratings("import", "-", "--new-names", "accept", db=url, input="".join([*games, *clock, timed]))
     assert result.exit_code == 0, result
     at = ("--at", "2026-02-02T12:00Z")
     run_ok(ratings, "league", "create", "L 1", "--game", "cartagena", "--players-per-game", "3", *at, db=url)
@@ -57,19 +57,19 @@ def make_ledger(ratings: Ratings, url: str) -> None:
 
 @pytest.fixture
 def url(copy_ledger: Callable[..., str]) -> str:
-    """Return the URL of that ledger, in each kind of store."""
+    """Return the URL of the ledger of `make_ledger`, in each kind of store."""
     return copy_ledger(make_ledger)
 
 
 @pytest.fixture
 def pages(url: str) -> Application:
-    """Return the pages of that ledger on a server."""
+    """Return the pages of the ledger on a server."""
     return serve(url, **CLUB)
 
 
 @pytest.mark.slow
 def test_league_has_its_table_and_schedule(pages: Application, url: str, ratings: Ratings) -> None:
-    """The page of a league is what the command shows, as JSON; people see what is played and what is open."""
+    """The JSON of a league's page equals the command's; the page shows which games are played and which are open."""
     expected = json.loads(run_ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)
     assert json.loads(get(pages, "/leagues/~4c~201.json").text) == expected
     page = get(pages, "/leagues/~4c~201").text
@@ -82,7 +82,7 @@ def test_league_has_its_table_and_schedule(pages: Application, url: str, ratings
 
 
 def test_clock_says_who_was_removed_and_why(pages: Application, url: str, ratings: Ratings) -> None:
-    """The page of a clock has the timers at its last event, and line by line how who was removed used theirs up."""
+    """A clock's page has the timers at its last event, and explains only for a removed player why they were removed."""
     expected = json.loads(run_ok(ratings, "clock", "show", "timed", "--format", "json", db=url).stdout)
     assert json.loads(get(pages, "/games/timed/_clock.json").text) == expected
     assert expected["players"][1]["removed_at"] is not None
@@ -96,7 +96,7 @@ def test_clock_says_who_was_removed_and_why(pages: Application, url: str, rating
 
 @pytest.mark.slow
 def test_links_lead_to_files_that_the_server_has(pages: Application, url: str, tmp_path: Path) -> None:
-    """All that the folder has is linked, is as on the server, and no link leads elsewhere."""
+    """Every file of the folder is linked, every page equals the server's, and no link leads to a missing file."""
     files = write_site(url, tmp_path / "site")
     linked = {"index.html", "MANIFEST.json"}
     for name in (name for name in files if name.endswith(".html")):

@@ -146,7 +146,7 @@ def full_disk(file: Path) -> Iterator[Path]:
 
 
 def test_pages_work_on_a_full_disk(file: Path, full_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of a ledger on a full disk, with no space for caches, are the same as of its copy elsewhere."""
+    """Pages of a ledger on a full disk, with no space for caches, are the same as those of its copy elsewhere."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(full_disk.parent / "cache"))
     pages, elsewhere = serve_club(str(full_disk)), serve_club(str(file))
     for address in ("/", STANDINGS, "/games/g-1", "/players/anna/elo-catan/all", "/games.jsonl"):

@@ -1,4 +1,4 @@
-"""The pages of lists, changes, the log, leagues, clocks and the status agree with the commands."""
+"""Pages of lists, changes, persons, rulesets, hypothetical results, the log and the status, also in a folder."""
 
 import json
 import re
@@ -188,7 +188,7 @@ def test_every_position_has_a_change_page(pages: Application) -> None:
 
 
 def test_pages_link_to_the_correction(pages: Application, url: str, ratings: Ratings) -> None:
-    """The pages of a game, a statement and a list, the first page and the log link to the page of the correction."""
+    """The pages of a game, a player and a list, the first page and the log link to the page of the correction."""
     position = find_correction_position(ratings, url)
     for address in ("/games/g-1", f"/players/anna/{LADDER}", "/", "/log", f"/lists/{LADDER}"):
         assert f'changes/{position}"' in get(pages, address).text, address
@@ -196,7 +196,10 @@ def test_pages_link_to_the_correction(pages: Application, url: str, ratings: Rat
 
 @pytest.mark.slow
 def test_late_game_has_a_change(pages: Application, url: str, ratings: Ratings, tmp_path: Path) -> None:
-    """In a folder, a game recorded after a list on which it belongs has a page of its effect, as decisions do."""
+    """In a folder, a game that was recorded after the list to which it belongs has a page of its change.
+
+    The other events with such a page are decisions.
+    """
     run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", "late", "--at", "2025-01-05T20:00Z", "anna", "ben",
        db=url)  # fmt: skip
     with ratings_ledger.open(url) as ledger:
@@ -204,16 +207,16 @@ def test_late_game_has_a_change(pages: Application, url: str, ratings: Ratings, 
         head = ledger.head.position
     change_pages = {int(path.stem) for path in (tmp_path / "site" / "changes").glob("*.html")}
     events = get_json(pages, "/log")["rows"]
-    decided = ("game.corrected", "ruleset.published")
-    assert change_pages == {row["position"] for row in events if row["type"] in decided} | {head}
+    decision_types = ("game.corrected", "ruleset.published")
+    assert change_pages == {row["position"] for row in events if row["type"] in decision_types} | {head}
 
 
 def import_april_games(ratings: Ratings, url: str, folder: Path) -> None:
-    """Import twenty games of April, which count for a monthly list."""
+    """Publish the monthly lists of Catan, and import twenty games of April, which count for one of them."""
     run_ok(ratings, "rules", "publish", "--shipped", "catan-monthly", "--by", "mira", db=url)
-    seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
+    participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
     games = [
-        {"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
+        {"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": participants}
         for number in range(20)
     ]
     lines = [{"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z", "data": game} for game in games]
@@ -312,17 +315,17 @@ def test_games_without_possible_other_results_show_none(
 
     Otherwise the result uses the corrected data of the game: the group that a correction removed stays out.
     """
-    seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
+    three_players = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
     with_leaver = [
-        seats[0],
-        seats[1] | {"status": "abandoned"},
+        three_players[0],
+        three_players[1] | {"status": "abandoned"},
         {"player": "Łukasz", "place": 2, "status": "substitute", "replaces": "ben"},
     ]
     games = {
-        "scored": [seat | {"score": 10 - seat["place"]} for seat in seats],
+        "scored": [participant | {"score": 10 - participant["place"]} for participant in three_players],
         "left": with_leaver,
         "many": [{"player": f"p-{number}", "place": number} for number in range(1, 18)],
-        "grouped": seats,
+        "grouped": three_players,
     }
     lines = [
         {
@@ -332,7 +335,7 @@ def test_games_without_possible_other_results_show_none(
         }
         for name, participants in games.items()
     ]
-    whole = {"game_id": "grouped", "game": "catan", "participants": seats}
+    whole = {"game_id": "grouped", "game": "catan", "participants": three_players}
     lines.append(
         {
             "type": "game.corrected",
@@ -389,7 +392,7 @@ def test_log_is_filtered_and_newest_first(pages: Application) -> None:
 def test_long_log_is_divided_into_pages(
     pages: Application, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long log is divided into complete pages that never change, all linked from the newest one."""
+    """A long log is divided into complete pages that never change; each links to the previous one."""
     set_thresholds(monkeypatch, page_events=3)
     head = get_json(pages, "/status")["position"]
     positions, address = list[int](), "/log"
@@ -432,8 +435,8 @@ def test_status_page_shows_head_and_last_runs(pages: Application, url: str, rati
 def test_unrelated_pages_do_not_change_with_the_head(pages: Application, url: str, ratings: Ratings) -> None:
     """A new game leaves the pages of lists, changes and games that it does not concern unchanged, byte for byte."""
     position = find_correction_position(ratings, url)
-    addresses = (f"/lists/{LADDER}", f"/changes/{position}", "/rules", "/games/g-2")
-    before = {address: get(pages, address).body for address in ("/lists", *addresses)}
+    unrelated = ("/lists", f"/lists/{LADDER}", f"/changes/{position}", "/rules", "/games/g-2")
+    before = {address: get(pages, address).body for address in unrelated}
     run_ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-6", "--at", "2025-03-14T20:00Z", "anna", "ben",
        db=url)  # fmt: skip
     assert {address: get(pages, address).body for address in before} == before

@@ -1,4 +1,4 @@
-"""Servers as processes: many ask at once, one has to end while it answers; and sites of both stores are the same."""
+"""Servers with many, slow and silent clients, or stopped during a request; and the same site from both stores."""
 
 import asyncio
 import resource
@@ -41,25 +41,25 @@ ADDRESSES = [
 ]  # fmt: skip
 
 
-def test_fifty_at_once(copy_ledger: Callable[..., str], tmp_path: Path) -> None:
-    """Fifty who ask at the same time, each for another address, are told the same as one after another."""
+def test_simultaneous_requests_get_the_same_responses(copy_ledger: Callable[..., str], tmp_path: Path) -> None:
+    """Fifty clients with requests for different addresses get the same responses as one client after another."""
     assert len(ADDRESSES) > 50
-    with run_server(copy_ledger(create_club), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
-        together = list(people.map(lambda address: fetch_page(port, address), ADDRESSES))
+    with run_server(copy_ledger(create_club), tmp_path) as (port, _), ThreadPoolExecutor(50) as clients:
+        together = list(clients.map(lambda address: fetch_page(port, address), ADDRESSES))
         assert together == [fetch_page(port, address) for address in ADDRESSES]
         assert [status for status, _ in together] == [404 if path == "/nothing" else 200 for path in ADDRESSES]
 
 
-def test_ends_cleanly_while_it_answers(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
-    """On SIGTERM a request that is being answered is answered before the server ends."""
+def test_server_answers_before_it_ends(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
+    """On SIGTERM, a server completes the response to its current request before it ends."""
     file = copy_ledger_file(create_club)
     with (
         run_server(file, tmp_path) as (port, process),
         closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as locking,
-        ThreadPoolExecutor(1) as people,
+        ThreadPoolExecutor(1) as clients,
     ):
         locking.execute("BEGIN EXCLUSIVE")
-        waiting = people.submit(fetch_page, port, f"/ladders/{LADDER}.json")
+        waiting = clients.submit(fetch_page, port, f"/ladders/{LADDER}.json")
         Timer(0.5, process.send_signal, [signal.SIGTERM]).start()
         Timer(1, locking.execute, ["ROLLBACK"]).start()
         status, body = waiting.result(20)
@@ -69,24 +69,25 @@ def test_ends_cleanly_while_it_answers(copy_ledger_file: Callable[..., str], tmp
         assert "Traceback" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("towards", ["postgres", "sqlite"])
+@pytest.mark.parametrize("target", ["postgres", "sqlite"])
 def test_sites_of_both_stores_are_equal(
-    towards: str, server: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+    target: str, server: str, copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path
 ) -> None:
     """A ledger that is restored into the other kind of store has the same site, byte for byte."""
     with create_postgres_database(server) as database:
         first, second = database, f"sqlite:///{tmp_path / 'copy.db'}"
-        if towards == "postgres":
+        if target == "postgres":
             first, second = copy_ledger_file(create_club), database
         else:
             create_club(ratings, first)
         run_ok(ratings, "export", "events", "-o", tmp_path / "events.jsonl", db=first)
         run_ok(ratings, "init", "--no-rules", db=second)
         run_ok(ratings, "import", "--restore", tmp_path / "events.jsonl", db=second)
-        assert read_site(first, tmp_path / "first") == read_site(second, tmp_path / "second")
+        assert write_site(first, tmp_path / "first") == write_site(second, tmp_path / "second")
 
 
-def read_site(url: str, folder: Path) -> dict[str, bytes]:
+def write_site(url: str, folder: Path) -> dict[str, bytes]:
+    """Write the site of a ledger and return its files."""
     write_pages(url, folder, "The club", {"anna": "Anna Ö."})
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert len(files) > 40
@@ -94,8 +95,10 @@ def read_site(url: str, folder: Path) -> dict[str, bytes]:
 
 
 def test_silent_connections_exhaust_nothing(copy_ledger_file: Callable[..., str], tmp_path: Path) -> None:
-    """While 300 connections send nothing, or half a request, to a server that may open 256 files, pages are shown, and
-    its log says nothing of each."""
+    """While 300 connections send nothing, or half a request, to a server that may open 256 files, it shows pages.
+
+    Its log does not have a line for each of these connections.
+    """
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
     with run_server(copy_ledger_file(create_club), tmp_path) as (port, process), ExitStack() as held:
@@ -104,9 +107,9 @@ def test_silent_connections_exhaust_nothing(copy_ledger_file: Callable[..., str]
             silent = held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
             if number % 2:
                 silent.sendall(b"GET / HTTP/1.1\r\nHost: local")
-        begun = time.monotonic()
+        start = time.monotonic()
         assert [fetch_page(port, address)[0] for address in ADDRESSES[:5]] == [200] * 5
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - start < 10
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         assert len(process.stderr.read().splitlines()) <= 3
@@ -118,21 +121,24 @@ def test_slow_heads_are_not_waited_for(
 ) -> None:
     """A connection whose client does not send the whole head of a request in time is closed, whatever it sends."""
     set_thresholds(monkeypatch, header_seconds=1)
-    assert seconds_until_closed(copy_ledger_file(create_club), sent, b"X" if sent else b"") < 5
+    assert measure_seconds_until_closed(copy_ledger_file(create_club), sent, b"X" if sent else b"") < 5
 
 
-def test_answers_that_are_not_taken_are_dropped(
+def test_responses_that_are_not_read_are_dropped(
     copy_ledger_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that takes nothing of a long answer loses its connection."""
+    """A client that reads nothing of a long response loses its connection."""
     set_thresholds(monkeypatch, header_seconds=1, stalled_seconds=2)
     monkeypatch.setattr(server, "CSS", bytes(50_000_000))
     style = f"GET /{STYLE[0]}.css HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    assert 2 < seconds_until_closed(copy_ledger_file(create_club), style, b"") < 10
+    assert 2 < measure_seconds_until_closed(copy_ledger_file(create_club), style, b"") < 10
 
 
-def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:
-    """Return after how long a server in a thread of this process closes a connection on which so much is sent."""
+def measure_seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:
+    """Return the seconds until a server, in a thread, closes the connection of a client that sends `sent`.
+
+    The client sends `slowly` again ten times a second; it gives up after 20 seconds.
+    """
     ready, stopping = threading.Event(), threading.Event()
     config = uvicorn.Config(serve(url), http=connections.LimitedConnection, log_level="error")
     running = connections.Server(config)
@@ -149,14 +155,14 @@ def seconds_until_closed(url: str, sent: bytes, slowly: bytes) -> float:
         done = threads.submit(asyncio.run, run())
         assert ready.wait(20)
         with socket.create_connection(listening.getsockname(), 20) as client:
-            begun = time.monotonic()
+            start = time.monotonic()
             client.sendall(sent)
             time.sleep(0.3)
-            while running.server_state.connections and time.monotonic() - begun < 20:
+            while running.server_state.connections and time.monotonic() - start < 20:
                 with suppress(ConnectionError):
                     client.sendall(slowly)
                 time.sleep(0.1)
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - start
         stopping.set()
         done.result(20)
     return seconds

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -27,7 +26,7 @@ Ratings = Callable[..., Any]
 
 
 def test_pages_have_safe_headers(pages: Application) -> None:
-    """Every answer has the policy, is revalidated, and has a name by which nothing is sent twice."""
+    """Every response has the security policy and must be revalidated; its ETag saves sending a page twice."""
     for address in ("/", f"/ladders/{LADDER}", f"/ladders/{LADDER}.json", "/nothing"):
         response = get(pages, address)
         assert response.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
@@ -42,7 +41,7 @@ def test_pages_have_safe_headers(pages: Application) -> None:
 
 
 def test_pages_at_coordinates(pages: Application, url: str, ratings: Ratings) -> None:
-    """A page at coordinates says what the command says there, and is not for search engines."""
+    """A page at coordinates has the standings of the command there, and is not for search engines."""
     response = get(pages, f"/ladders/{LADDER}.json?as_of=2025-01-31&known_at=6")
     expected = json.loads(
         run_ok(
@@ -57,7 +56,7 @@ def test_pages_at_coordinates(pages: Application, url: str, ratings: Ratings) ->
     assert response.headers["x-robots-tag"] == "noindex"
 
 
-REFUSED = {
+REFUSALS = {
     "/ladders/elo-chess/all": (404, "no ruleset is called"),
     "/ladders/catan-elo": (404, ""),
     "/players/nobody": (404, "not on any ladder"),
@@ -79,13 +78,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("address", REFUSED)
+@pytest.mark.parametrize("address", REFUSALS)
 def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
-    """What cannot be shown has the right status and says why, as a page and, where that was asked for, as JSON."""
-    status, why = REFUSED[address]
+    """A request that cannot be answered has the right status and states the reason; JSON has the same status."""
+    status, reason = REFUSALS[address]
     response = get(pages, address)
     assert response.status == status, response.text
-    assert why in response.text.replace("&#39;", "'").replace("&#34;", '"')
+    assert reason in response.text.replace("&#39;", "'").replace("&#34;", '"')
     assert "Traceback" not in response.text
     path, _, query = address.partition("?")
     if not path.endswith(".csv"):
@@ -96,7 +95,7 @@ def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
 
 
 def test_other_hosts_and_methods_are_refused(pages: Application) -> None:
-    """A request for another host, or one that would change something, is refused."""
+    """A request for another host, or with a method other than GET and HEAD, is refused."""
     assert get(pages, "/", {"host": "evil.example"}).status == 421
     assert get(pages, "/", {"host": "pages.example:443"}).status == 200
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
@@ -126,7 +125,7 @@ QUERIES = st.lists(
 def test_no_address_breaks_the_server(
     shared_club: Application, path: list[str], ending: str, query: list[tuple[str, str]]
 ) -> None:
-    """Whatever the address, the answer is a page or a refusal with its reason."""
+    """Whatever the address, the response is a page or a refusal, and has a body."""
     address = (
         "/" + "/".join(path) + ending + ("?" + "&".join(f"{name}={value}" for name, value in query) if query else "")
     )
@@ -137,7 +136,7 @@ def test_no_address_breaks_the_server(
 
 @pytest.fixture(scope="module")
 def shared_club(original_files: Callable[..., str]) -> Application:
-    """Return pages of a ledger that nobody writes to."""
+    """Return pages of a ledger that no test writes to."""
     return serve(original_files(create_club), "The club")
 
 
@@ -145,7 +144,7 @@ def shared_club(original_files: Callable[..., str]) -> Application:
 def test_new_events_are_followed(
     pages: Application, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is recorded while the server runs is on the pages that it concerns; others are the same bytes."""
+    """An event that is recorded while the server runs changes the pages that it concerns, and no byte of another."""
     set_thresholds(monkeypatch, head_us=0)
     before = {address: get(pages, address) for address in (f"/ladders/{LADDER}", "/games/g-2", "/")}
     run_ok(ratings, *LATE, db=url)
@@ -157,7 +156,7 @@ def test_new_events_are_followed(
 
 @pytest.mark.slow_cases
 def test_memory_of_answers_is_bounded(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many coordinates are asked for, the answers that are kept stay below the bound."""
+    """However many coordinates are requested, the cached responses stay below the bound."""
     set_thresholds(monkeypatch, answers_bytes=50_000)
     assert CACHE_BYTES > 50_000
     for day in range(1, 29):
@@ -166,25 +165,25 @@ def test_memory_of_answers_is_bounded(pages: Application, monkeypatch: pytest.Mo
 
 
 def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who would wait too long is told to come back; what is in memory is answered meanwhile."""
+    """Requests that take too long get 503 and the time to retry; meanwhile, cached pages are sent."""
     assert get(pages, "/").status == 200
     set_thresholds(monkeypatch, answer_seconds=0.2, head_us=60_000_000)
     monkeypatch.setattr(server, "build_page_at", lambda *_: time.sleep(0.6))
 
-    async def at_once() -> list[Any]:
+    async def request_together() -> list[Any]:
         slow = [get_async(pages, f"/ladders/{LADDER}?known_at={position}") for position in range(5, 9)]
         return await asyncio.gather(*slow, get_async(pages, "/"))
 
-    *slow, quick = asyncio.run(at_once())
+    *slow, quick = asyncio.run(request_together())
     assert [answer.status for answer in slow] == [503] * 4
     assert "retry-after" in slow[0].headers
     assert quick.status == 200
 
 
-def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the ledger's file is gone, the answer is 503 with the reason; once it is back, pages are."""
+def test_missing_file_is_unavailable_until_restored(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the ledger's file is missing or no database, pages give the reason; once it is back, they are shown."""
     if not url.startswith("sqlite"):
-        pytest.skip("a file that goes")
+        pytest.skip("only a ledger in SQLite is a file")
     set_thresholds(monkeypatch, head_us=0)
     path = Path(str(make_url(url).database))
     pages = serve(url)
@@ -192,11 +191,12 @@ def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: p
     path.rename(tmp_path / "away.db")
     response = get(pages, "/")
     assert (response.status, "retry-after" in response.headers) == (503, True)
+    assert "no ledger exists at the location" in response.text
     (tmp_path / "away.db").rename(path)
     assert get(pages, "/").status == 200
-    shutil.copy(path, tmp_path / "copy.db")
     path.write_bytes(b"no database at all, and longer than a header of one" * 20)
-    assert get(pages, "/").status == 503
+    response = get(pages, "/")
+    assert (response.status, "does not name a ledger" in response.text) == (503, True)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Sets are kept with their game and shown wherever it is: in lists, by itself, in explanations and on its page."""
+"""Sets are kept with their game and shown with it: in lists, alone, in explanations and on its page."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from ratings_ledger.ledger.validation.repeated_games import describe_sets
 
 Ratings = Callable[..., Any]
 TABLE = "Datum;Spieler 1;Spieler 2;Ergebnis;S1;S2;S3\n22.11.2024;anna;ben;0:3;7:11;4:11;9:11\n"
-TURNED = "11:7 11:4 11:9"
+WINNERS_SETS = "11:7 11:4 11:9"
 
 
 def make(ratings: Ratings, url: str) -> None:
@@ -33,26 +33,26 @@ def db(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
 
 
 def test_sets_are_shown_from_the_side_of_the_better_place(db: str, ratings: Ratings) -> None:
-    """Who won comes first, in the sets, too; as recorded they are in the order of the participants."""
+    """The winner comes first, also in each set; in the record, sets are in the order of the participants."""
     (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=db).stdout)["rows"]
     assert game["extra"] == {"scores": "7:11 4:11 9:11"}
-    assert f"1 ben (3), 2 anna (0), sets {TURNED}" in ratings("games", db=db).stdout
+    assert f"1 ben (3), 2 anna (0), sets {WINNERS_SETS}" in ratings("games", db=db).stdout
     stdout = ratings("games", "2024-11-22-1", db=db).stdout
-    assert TURNED in stdout
+    assert WINNERS_SETS in stdout
     assert [line.split() for line in stdout.splitlines()[-2:]] == [["ben", "3"], ["anna", "0"]]
-    assert TURNED in ratings("log", db=db).stdout
+    assert WINNERS_SETS in ratings("log", db=db).stdout
 
 
 def test_explanations_and_pages_show_sets(db: str, ratings: Ratings) -> None:
-    """An explanation of the game says them, as JSON too, and so does the page of the game."""
-    assert f"Sets {TURNED}." in ratings("explain", "2024-11-22-1", "elo-tt/all", db=db).stdout
+    """An explanation of the game, also as JSON, and the page of the game show the sets."""
+    assert f"Sets {WINNERS_SETS}." in ratings("explain", "2024-11-22-1", "elo-tt/all", db=db).stdout
     explanation = json.loads(ratings("explain", "2024-11-22-1", "elo-tt/all", "--format", "json", db=db).stdout)
-    assert explanation["sets"] == TURNED
-    assert f"Sets {TURNED}" in get(serve(db, "The club", hosts=["localhost"]), "/games/2024-11-22-1").text
+    assert explanation["sets"] == WINNERS_SETS
+    assert f"Sets {WINNERS_SETS}" in get(serve(db, "The club", hosts=["localhost"]), "/games/2024-11-22-1").text
 
 
-def test_changed_sets_are_told_as_sets(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A sheet whose result stays and whose sets change is refused, compared and corrected with both sets."""
+def test_messages_about_changed_sets_name_both(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """If only the sets in a sheet change, refusals and comparisons name the sets of the ledger and of the sheet."""
     file = tmp_path / "club.csv"
     file.write_text(TABLE.replace("9:11", "8:11"), encoding="utf-8")
     refused = ratings("import", file, "--set", "game=tt", db=db).stderr
@@ -70,8 +70,8 @@ def test_changed_sets_are_told_as_sets(db: str, ratings: Ratings, tmp_path: Path
     assert "(1 ben (3), 2 anna (0), sets 11:7 11:4 11:1), but differently in the sheet (1 ben (3), " in refused
 
 
-def test_forfeits_are_told_as_such(db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """A forfeit is one in the list of games, and the reason why the ladder does not count it."""
+def test_forfeits_are_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The import and the list of games name a forfeit, and an explanation gives it as the reason for not counting."""
     file = tmp_path / "forfeit.csv"
     file.write_text(TABLE.splitlines()[0] + "\n23.11.2024;anna;ben;3:0 kampflos;;;\n", encoding="utf-8")
     noted = ratings("import", file, "--set", "game=tt", db=db).stderr
@@ -84,8 +84,8 @@ def test_forfeits_are_told_as_such(db: str, ratings: Ratings, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("scores", "text"), [("7:11 7:6(5)", "11:7 6:7(5)"), ("as played", "as played"), ("", ""), (None, "")]
 )
-def test_sets_of_other_programs_stay_as_they_are(scores: str | None, text: str) -> None:
-    """Only what is sets is turned; any other text is shown as it was recorded."""
+def test_only_sets_are_turned(scores: str | None, text: str) -> None:
+    """Sets are shown from the winner's side; any other text is shown as it was recorded."""
     participants = [{"player": "anna", "place": 2}, {"player": "ben", "place": 1}]
     extra = {} if scores is None else {"extra": {"scores": scores}}
     assert describe_sets({"participants": participants, **extra}) == text
