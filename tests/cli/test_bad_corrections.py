@@ -97,7 +97,7 @@ GAMES = {
         NOON,
         "leaver-replaced-twice",
     ),
-    "a substitute without leaver": (
+    "a substitute without a leaver": (
         build_catan_data(build_participant("anna", 1), build_participant("ben", 2, status="substitute")),
         NOON,
         "substitute-without-leaver",
@@ -131,10 +131,10 @@ def db(shared_url: str, ratings: Ratings) -> str:
         build_galactic_line("g-2", "anna", "ben"),
         build_event_line("game.recorded", **build_b5_data(*WON_GAME)),
         build_event_line("game.voided", NEXT_DAY, game_id="g-2", reason="never played"),
-        # uno became due and then tre
+        # uno became due and then tre; ben met only the old ids, and cleo only the current one
         build_galactic_line("u-1", "uno", "ben"),
         build_galactic_line("u-2", "due", "ben"),
-        build_galactic_line("u-3", "tre", "ben"),
+        build_galactic_line("u-3", "tre", "cleo"),
         build_galactic_line("u-4", "uno", "due"),
         build_event_line("game.voided", NEXT_DAY, game_id="u-4", reason="never played"),
         build_event_line("player.renamed", event_id="uno-is-due", player="uno", new_player="due"),
@@ -177,23 +177,23 @@ def test_impossible_game_is_refused(command: str, case: str, db: str, ratings: R
 
 
 REFUSED_COMMANDS = {
-    "a correction that makes it another game": (
+    "a correction that changes the id of the game": (
         ["correct", "g-1"],
         build_game_data("g-3", "ben", "anna"),
         "game-id-changed",
     ),
     "a correction of an unknown game": (["correct", "g-9", "anna", "ben"], None, "game-unknown"),
     "a correction of a voided game": (["correct", "g-2", "ben", "anna"], None, "game-voided"),
-    "a correction as it is": (["correct", "g-1", "anna", "ben"], None, "nothing-to-correct"),
-    "a correction to a player twice": (["correct", "g-1", "anna", "anna"], None, "player-twice"),
-    "a correction to one person twice": (["correct", "g-1", "uno", "tre"], None, "player-twice"),
-    "a correction to a gap": (
+    "a correction that changes nothing": (["correct", "g-1", "anna", "ben"], None, "nothing-to-correct"),
+    "a correction that names a player twice": (["correct", "g-1", "anna", "anna"], None, "player-twice"),
+    "a correction that names one person twice": (["correct", "g-1", "uno", "tre"], None, "player-twice"),
+    "a correction that leaves a gap in the places": (
         ["correct", "g-1"],
         build_game_data("g-1", participants=[build_participant("anna", 1), build_participant("ben", 3)]),
         "place-gap",
     ),
     "a correction to six players": (["correct", "g-1", *SIX], None, "uncounted"),
-    "a correction without reason": (["correct", "g-1", "ben", "anna", "--reason", ""], None, "bad-text"),
+    "a correction without a reason": (["correct", "g-1", "ben", "anna", "--reason", ""], None, "bad-text"),
     "voiding an unknown game": (["void", "g-9"], None, "game-unknown"),
     "voiding a voided game": (["void", "g-2"], None, "game-voided"),
     "reinstating an unknown game": (["reinstate", "g-9"], None, "game-unknown"),
@@ -213,7 +213,7 @@ REFUSED_COMMANDS = {
     "a game's first record by position": (["void", "--event", "4"], None, "event-of-game"),
     "a game's void": (["void", "--event", "7"], None, "event-of-game"),
     "an event withdrawn already": (["void", "--event", "taken"], None, "event-voided"),
-    "a void withdrawn already": (["void", "--event", "s-is-t"], None, "event-voided"),
+    "a rename withdrawn already": (["void", "--event", "s-is-t"], None, "event-voided"),
     "the only ruleset of adjusted ladders": (["void", "--event", "1"], None, "still-needed"),
     "renaming a player to the same id": (["player", "rename", "anna", "anna"], None, "rename-loop"),
     "renaming in a circle of two": (["player", "rename", "tre", "due"], None, "rename-loop"),
@@ -222,8 +222,8 @@ REFUSED_COMMANDS = {
     "renaming an id in the middle of a chain": (["player", "rename", "due", "anna"], None, "renamed-already"),
     "renaming an unknown player": (["player", "rename", "nobody", "anna"], None, "player-unknown"),
     "renaming a player to an opponent": (["player", "rename", "anna", "ben"], None, "players-met"),
-    "renaming a player to an opponent under an old id": (["player", "rename", "ben", "tre"], None, "players-met"),
-    "renaming a player to an old id of an opponent": (["player", "rename", "ben", "uno"], None, "players-met"),
+    "renaming a player to an opponent met under old ids": (["player", "rename", "ben", "tre"], None, "players-met"),
+    "renaming a player to an old id of an opponent": (["player", "rename", "cleo", "uno"], None, "players-met"),
     "restoring a rename after the two met": (["void", "--event", "s-is-not-t"], None, "players-met"),
     "restoring a rename that would be a circle now": (["void", "--event", "x-is-not-y"], None, "rename-loop"),
     "renaming to an invalid id": (["player", "rename", "anna", "a/b"], None, "bad-identifier"),
@@ -232,18 +232,18 @@ REFUSED_COMMANDS = {
     "a ladder that does not exist": (["adjust", "chess/all", "anna", "5"], None, "unknown-ladder"),
     "a ladder without its group": (["adjust", "catan-elo", "anna", "5"], None, "unknown-ladder"),
     "a ladder with an empty group": (["adjust", "catan-elo/", "anna", "5"], None, "unknown-ladder"),
-    "a ladder with a part too many": (["adjust", f"{GALACTIC}/x", "anna", "5"], None, "unknown-ladder"),
+    "a ladder with one part too many": (["adjust", f"{GALACTIC}/x", "anna", "5"], None, "unknown-ladder"),
     "a ladder with a line break": (["adjust", "a\nb", "anna", "5"], None, "bad-identifier"),
-    "points that are no number": (["adjust", GALACTIC, "anna", "five"], None, "bad-decimal"),
+    "points that are not a number": (["adjust", GALACTIC, "anna", "five"], None, "bad-decimal"),
     "points with an exponent": (["adjust", GALACTIC, "anna", "1e3"], None, "bad-decimal"),
-    "points out of all bounds": (["adjust", GALACTIC, "anna", "-1000000001"], None, "out-of-range"),
+    "points out of range": (["adjust", GALACTIC, "anna", "-1000000001"], None, "out-of-range"),
     "an account of an invalid id": (["player", "account", "", "free"], None, "bad-identifier"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED_COMMANDS)
 def test_invalid_command_is_refused(case: str, db: str, ratings: Ratings) -> None:
-    """A command that contradicts the ledger is refused with its code."""
+    """A command that is invalid or contradicts the ledger is refused with a code."""
     command, data, code = REFUSED_COMMANDS[case]
     reason = () if "--reason" in command or command[0] in ("record", "player") else REASON_OPTION
 
@@ -252,7 +252,7 @@ def test_invalid_command_is_refused(case: str, db: str, ratings: Ratings) -> Non
 
 @pytest.mark.slow_cases
 def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
-    """After these refusals the ledger verifies and the points are unchanged."""
+    """After these refusals, the ledger verifies, and anna has only the points of the accepted events."""
     assert ratings("verify", db=db) == (0, "", "")
     assert read_points(ratings, db, GALACTIC)["anna"] == "1165"
 
@@ -322,12 +322,15 @@ def test_correction_without_values_names_the_ways_to_give_them(db: str, ratings:
     """Without PLAYERS, options and JSON, a correction is refused, and the message names the ways to give values."""
     result = ratings("correct", "g-1", *REASON_OPTION, db=db)
     assert (result.exit_code, result.stdout) == (1, "Nothing was recorded.\n")
-    assert result.stderr.startswith("bad-json: there is no game on standard input; name PLAYERS, pass --edit or an ")
+    ways = "name PLAYERS, pass --edit or an option with the correction, such as --at, or give JSON on standard input"
+    assert result.stderr.startswith(f"bad-json: there is no game on standard input; {ways}")
 
 
 @pytest.mark.slow
 def test_opponents_can_be_merged_without_common_games(ledger_url: str, ratings: Ratings) -> None:
-    """Players who met can be merged once their games are voided or corrected, and those games stay out."""
+    """Players who met can be merged once their common games are voided or corrected; the merge then prevents undoing
+    either.
+    """
     create_ledger(ratings, ledger_url)
     append_lines(
         ratings,

@@ -100,7 +100,7 @@ COMMANDS = {
     "rules publish, new": UndoCase("rules publish shogi.toml", "standings shogi"),
     "league create": UndoCase("league create summer --game go --players-per-game 4", "league list"),
     "league join": UndoCase("league join spring gus", "league show spring"),
-    "league join, the last": UndoCase("league join autumn gus", "league show autumn"),
+    "league join, last player": UndoCase("league join autumn gus", "league show autumn"),
     "league schedule": UndoCase("league schedule drawn", "league show drawn"),
 }
 # a version of rules, an adjustment, and a rename, in the order of the log
@@ -109,7 +109,9 @@ PLAYERS = ["anna", "benno", "cleo", "dora", "emil", "eve", "fay", "gus"]
 
 
 def make_stocked_ledger(ratings: Ratings, url: str) -> None:
-    """Add to `create_every_ladder` a sheet, rules for go, seven games that need a paid account, and three leagues."""
+    """Make a ledger with every kind of ladder, a sheet, rules for go, seven games for an annual list of premium
+    accounts, and three leagues.
+    """
     create_every_ladder(ratings, url)
     files = {"club.csv": CLUB, "go.toml": ELO.format(id="go", version="1", game="go", partition=BY_LEAGUE)}
     with TemporaryDirectory() as folder:
@@ -194,7 +196,10 @@ def test_undo_restores_what_was_before(
 
 
 def test_shipped_rules_are_withdrawn_by_their_position(copy_ledger_file: Callable[..., str], ratings: Ratings) -> None:
-    """Publishing a shipped ruleset cannot be undone, even as the last act; the message says how to withdraw it."""
+    """Publishing a shipped ruleset cannot be undone, even as the last act; the message says how to withdraw it.
+
+    The withdrawal can be undone.
+    """
     db = copy_ledger_file(make_empty_ledger)
     for command in ("init --for chess --by mira", "rules publish --shipped youplay-league --by zora"):
         assert ratings(*command.split(), db=db).exit_code == 0
@@ -203,5 +208,6 @@ def test_shipped_rules_are_withdrawn_by_their_position(copy_ledger_file: Callabl
         result = ratings("undo", *position, "--yes", "--by", "zora", db=db)
         assert (result.exit_code, advice in result.stderr) == (1, True)
     assert ratings("void", "--event", "2", "--reason", "r", "--by", "zora", db=db).exit_code == 0
+    assert read_json(ratings, db, "rules", "show", "youplay-league")["versions"] == []
     undo_last(ratings, db)
-    assert ratings("rules", "show", "youplay-league", db=db).exit_code == 0
+    assert read_json(ratings, db, "rules", "show", "youplay-league")["versions"] == ["1"]

@@ -1,5 +1,7 @@
-"""An open ledger that answers from cached columns and traces: each answer is that of the log, also if files are
-damaged, if a rename or a clock changes which games count, and if threads ask at once.
+"""An open ledger answers from cached columns and traces.
+
+Its answers equal those of a replay of the log, even if files are damaged, if a rename changes which games count, if a
+clock changes points, or if several threads query it at once.
 """
 
 import errno
@@ -119,16 +121,16 @@ def traced_url(store: str) -> str:
 
 
 def cache_traces(url: str) -> None:
-    """Query the three ladders, so that their traces are cached."""
+    """Cache the traces of the three ladders by querying them."""
     with ratings_ledger.open(url) as ledger:
         for ladder in LADDERS:
             ledger.at().history(ladder, "anna")
 
 
 def flip_columns(*columns: tuple[Path, str]) -> None:
-    """Flip a bit in columns of files, also where they are mapped."""
-    gc.collect()  # open files were checked before
-    gc.freeze()  # the next collection need not look at present objects
+    """Flip a bit in columns of files, even of mapped ones."""
+    gc.collect()  # close the files of earlier queries, because a block of an open file is checked only once
+    gc.freeze()  # spare the next collection the objects that exist now
     for path, name in columns:
         content, span = bytearray(path.read_bytes()), find_column_span(path, name)
         content[sum(span) // 2] ^= 4
@@ -176,26 +178,26 @@ def refuse_to_delete(path: Path, missing_ok: bool = False) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("deletes", [True, False])
+@pytest.mark.parametrize("can_delete", [True, False])
 def test_damaged_trace_and_column_are_both_detected(
-    traced_url: str, deletes: bool, monkeypatch: pytest.MonkeyPatch, caches: Path, store_kind: str, at_length: bool
+    traced_url: str, can_delete: bool, monkeypatch: pytest.MonkeyPatch, caches: Path, store_kind: str, at_length: bool
 ) -> None:
-    """With a damaged trace and a damaged column, a second try has the answer, also if no file can be deleted."""
-    # the cache is the same above every store
+    """With damaged traces and columns, the query is retried and answered correctly, even if no file can be deleted."""
+    # the cache does not depend on the store, so a sample of the queries is enough for the others
     queries = [*QUERIES] if at_length or store_kind == "sqlite" else [*QUERIES][::4]
     expected = {query: answer_query(traced_url, query) for query in queries}
-    if not deletes:
+    if not can_delete:
         monkeypatch.setattr(Path, "unlink", refuse_to_delete)
         monkeypatch.setattr(shutil, "rmtree", lambda path, **options: None)
-    results, damaged = {}, False
+    results, is_damaged = {}, False
     for query in queries:
-        if deletes or not damaged:
+        if can_delete or not is_damaged:
             cache_traces(traced_url)
             flip_columns(
                 *((path, name) for path in list_files(caches, "traces") for name in ("before", "points")),
                 *((path, "place") for path in list_files(caches, "columns")),
             )
-            damaged = True
+            is_damaged = True
         results[query] = answer_query(traced_url, query)
     assert results == expected
 
@@ -253,7 +255,10 @@ def test_rename_lets_a_game_count(store: str) -> None:
 
 @pytest.mark.slow_cases
 def test_clock_recorded_after_cached_trace_changes_points(store: str) -> None:
-    """A clock that is recorded after its game was counted changes the points of the game."""
+    """A clock that is recorded after its game was counted changes the points, as a replay of the log does.
+
+    So does a later void.
+    """
     galactic = tomllib.loads(find_shipped_text("galactic-points"))
     galactic["effective_from"] = str(galactic["effective_from"])
     games = [build_game(number, "anna", "ben", name="galactic-magnate") for number in range(GAMES)]
@@ -294,28 +299,33 @@ def test_restored_ledger_replaces_the_longer_trace(
     assert counts["unchanged"] == 1
 
 
+def build_standings_query(ladder: str) -> Callable[[ratings_ledger.Ledger], Any]:
+    """Return a query for the standings of a ladder."""
+    return lambda ledger: ledger.at().standings(ladder)
+
+
 @pytest.mark.slow
 def test_threads_can_query_an_open_ledger(traced_url: str) -> None:
-    """Threads that query the ladders of one open ledger, some of them from files, meet no error."""
-    problems: list[BaseException] = []
+    """Threads can query one open ledger at once, and each gets the answer that it gets alone."""
 
-    def run(ledger: ratings_ledger.Ledger, query: Callable[[ratings_ledger.Ledger], Any]) -> None:
+    def run(number: int, ledger: ratings_ledger.Ledger, answers: dict[int, str]) -> None:
         try:
-            query(ledger)
+            answers[number] = repr(queries[number](ledger))
         except BaseException as problem:
-            problems.append(problem)
+            answers[number] = repr(problem)
 
-    queries = [QUERIES["statistics"], QUERIES["history"], *(
-        lambda ledger, name=name: ledger.at().standings(name) for name in LADDERS
-    )]  # fmt: skip
+    queries = [QUERIES["statistics"], QUERIES["history"], *map(build_standings_query, LADDERS)]
+    with ratings_ledger.open(traced_url) as ledger:
+        expected = {number: repr(query(ledger)) for number, query in enumerate(queries)}
     for _ in range(20):
+        answers: dict[int, str] = {}
         with ratings_ledger.open(traced_url) as ledger:
-            threads = [Thread(target=run, args=(ledger, query)) for query in queries]
+            threads = [Thread(target=run, args=(number, ledger, answers)) for number in range(len(queries))]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-    assert problems == []
+        assert answers == expected
 
 
 @pytest.mark.slow
@@ -332,4 +342,4 @@ def test_open_ledger_keeps_a_bounded_number_of_answers(traced_url: str) -> None:
             handle_counts.append(len(os.listdir("/proc/self/fd")))
             object_counts.append(sum(type(item) is not ReferenceType for item in gc.get_objects()))
     assert handle_counts[2] <= handle_counts[1]
-    assert object_counts[2] <= object_counts[1] + 10  # one for each new instant would be twenty
+    assert object_counts[2] <= object_counts[1] + 10  # an object kept for each new instant would add 20
