@@ -39,14 +39,14 @@ class Club(NamedTuple):
     def sync(
         self,
         *rows: str,
-        more: Sequence[object] = ("--yes",),
+        options: Sequence[object] = ("--yes",),
         code: int = 0,
         header: str = HEADER,
         name: str = "club.csv",
     ) -> dict[str, Any]:
         """Write the edited sheet, sync it and return the JSON."""
         file = self.write(*rows, header=header, name=name)
-        result = self.ratings("import", file, *SET, "--sync", "--format", "json", *more, db=self.db)
+        result = self.ratings("import", file, *SET, "--sync", "--format", "json", *options, db=self.db)
         assert result.exit_code == code, result
         return dict(json.loads(result.stdout))
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from correction_helpers import Ratings, append_lines, build_event_line, build_game_data, read_json
 
-ALL = "elo-chess/all"
+CHESS_LADDER = "elo-chess/all"
 
 
 def create_club(ratings: Ratings, url: str) -> None:
@@ -15,8 +15,8 @@ def create_club(ratings: Ratings, url: str) -> None:
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
     games = [("g-1", "mira", "Jürgen"), ("g-2", "Jürgen", "anouk", "mira"), ("g-3", "anouk", "dora")]
     lines = [
-        build_event_line("game.recorded", f"2024-03-0{n}T12:00:00Z", **build_game_data(*names, game="chess"))
-        for n, names in enumerate(games, 1)
+        build_event_line("game.recorded", f"2024-03-0{day}T12:00:00Z", **build_game_data(*game, game="chess"))
+        for day, game in enumerate(games, 1)
     ]
     catan = build_game_data("c-1", "mira", "anouk", game="catan", group="basic")
     append_lines(ratings, url, *lines, build_event_line("game.recorded", "2024-03-04T12:00:00Z", **catan))
@@ -32,19 +32,19 @@ TYPOS = {
     "a command": (["standing"], 2, "did you mean standings?"),
     "another command": (["histroy"], 2, "did you mean history?"),
     "a command of a group": (["rules", "lst"], 2, "did you mean list?"),
-    "an option": (["standings", ALL, "--as-off", "2024"], 2, "Did you mean '--as-of'?"),
+    "an option": (["standings", CHESS_LADDER, "--as-off", "2024"], 2, "Did you mean '--as-of'?"),
     "a ruleset": (["standings", "elo-ches/all"], 2, "did you mean elo-chess?"),
     "a ruleset shown": (["rules", "show", "elo-ches"], 2, "did you mean elo-chess?"),
     "a version": (["rules", "show", "elo-chess@2"], 2, "did you mean elo-chess@1?"),
     "a band": (["standings", "elo-chess/3-5"], 2, "did you mean 3-4?"),
     "a ladder without games": (["standings", "catan-elo/bassic"], 0, "did you mean the group basic?"),
-    "a player's history": (["history", "mria", ALL], 1, "did you mean mira?"),
-    "a player's row": (["standings", ALL, "--player", "jurgen"], 1, "did you mean Jürgen?"),
-    "a player explained": (["explain", "Mira", ALL], 1, "did you mean mira?"),
+    "a player's history": (["history", "mria", CHESS_LADDER], 1, "did you mean mira?"),
+    "a player's row": (["standings", CHESS_LADDER, "--player", "jurgen"], 1, "did you mean Jürgen?"),
+    "a player explained": (["explain", "Mira", CHESS_LADDER], 1, "did you mean mira?"),
     "a player's games": (["games", "--player", "anuok"], 0, "did you mean anouk?"),
     "a zone": (["zone", "Europe/Berln"], 2, "did you mean Europe/Berlin?"),
     "a game shown": (["games", "cc-1"], 0, "did you mean c-1?"),
-    "a game explained": (["explain", "cc-1", ALL], 1, "did you mean c-1?"),
+    "a game explained": (["explain", "cc-1", CHESS_LADDER], 1, "did you mean c-1?"),
     "a game corrected": (["correct", "cc-1", "mira", "anouk", "--reason", "x"], 1, "did you mean c-1?"),
     "a game voided": (["void", "cc-1", "--reason", "x"], 1, "did you mean c-1?"),
     "a game's events": (["log", "cc-1"], 0, "did you mean c-1?"),
@@ -54,7 +54,7 @@ TYPOS = {
     "a league": (["league", "show", "sprng"], 2, "did you mean spring?"),
     "a league joined": (["league", "join", "sprng", "mira"], 1, "did you mean spring?"),
     "a layout": (["import", "-", "--layout", "plces"], 2, "did you mean places?"),
-    "a format": (["standings", ALL, "--format", "jsn"], 2, "did you mean json?"),
+    "a format": (["standings", CHESS_LADDER, "--format", "jsn"], 2, "did you mean json?"),
     "a member": (["import", "-", "--set", "gme=chess"], 2, "did you mean game?"),
     "a shipped ruleset": (["rules", "publish", "--shipped", "catan-el"], 2, "did you mean catan-elo?"),
     "a published list": (["diff", "now", "publshed"], 2, "did you mean published?"),
@@ -72,16 +72,16 @@ def test_typo_gets_a_suggestion(command: list[str], code: int, hint: str, db: st
 
 def test_unknown_word_gets_no_suggestion(db: str, ratings: Ratings) -> None:
     """A word that resembles no known name is refused without a suggestion."""
-    for command, code in ((["xyzzy"], 2), (["standings", "xyzzy/all"], 2), (["history", "xyzzy", ALL], 1)):
+    for command, code in ((["xyzzy"], 2), (["standings", "xyzzy/all"], 2), (["history", "xyzzy", CHESS_LADDER], 1)):
         result = ratings(*command, db=db)
         assert (result.exit_code, "xyzzy" in result.stderr, "did you mean" in result.stderr) == (code, True, False)
 
 
 ORDERS = {
-    "history": ("history", "mira", ALL),
-    "explain a game": ("explain", "g-2", ALL),
-    "explain a player": ("explain", "mira", ALL),
-    "explain a change": ("explain", "--change", "--from", "as-of=2024-03-01", "mira", ALL),
+    "history": ("history", "mira", CHESS_LADDER),
+    "explain a game": ("explain", "g-2", CHESS_LADDER),
+    "explain a player": ("explain", "mira", CHESS_LADDER),
+    "explain a change": ("explain", "--change", "--from", "as-of=2024-03-01", "mira", CHESS_LADDER),
 }
 
 
@@ -101,32 +101,32 @@ def test_unknown_ladder_is_named(db: str, ratings: Ratings) -> None:
 
 def test_unknown_player_is_refused(db: str, ratings: Ratings) -> None:
     """An unknown player is refused; a known player without a game on the ladder has no rows."""
-    for command in (["history", "nobody", ALL], ["explain", "nobody", ALL], ["standings", ALL, "--player", "nobody"]):
-        result = ratings(*command, "--format", "json", db=db)
+    for command in (["history", "nobody"], ["explain", "nobody"], ["standings", "--player", "nobody"]):
+        result = ratings(*command, CHESS_LADDER, "--format", "json", db=db)
         assert (result.exit_code, result.stdout, "player-unknown: " in result.stderr) == (1, "", True)
     for player in ("emil", "dora"):
         assert read_json(ratings, db, "history", player, "catan-elo/basic")["rows"] == []
-    assert read_json(ratings, db, "standings", ALL, "--player", "emil")["rows"] == []
+    assert read_json(ratings, db, "standings", CHESS_LADDER, "--player", "emil")["rows"] == []
     # dora's first game is at position 5
-    assert ratings("history", "dora", ALL, "--known-at", "4", db=db).exit_code == 1
-    assert len(read_json(ratings, db, "history", "dora", ALL, "--known-at", "5")["rows"]) == 1
+    assert ratings("history", "dora", CHESS_LADDER, "--known-at", "4", db=db).exit_code == 1
+    assert len(read_json(ratings, db, "history", "dora", CHESS_LADDER, "--known-at", "5")["rows"]) == 1
 
 
 def test_standings_can_be_limited(db: str, ratings: Ratings) -> None:
     """Standings can show only the first rows, or only the rows of given players, who are found by old and new ids."""
-    whole = read_json(ratings, db, "standings", ALL)
+    whole = read_json(ratings, db, "standings", CHESS_LADDER)
     assert len(whole["rows"]) == 4
-    first_rows = read_json(ratings, db, "standings", ALL, "--limit", "2")
+    first_rows = read_json(ratings, db, "standings", CHESS_LADDER, "--limit", "2")
     assert first_rows == {**whole, "rows": whole["rows"][:2]}
-    rows_of_two = read_json(ratings, db, "standings", ALL, "--player", "dora", "--player", "mira")
+    rows_of_two = read_json(ratings, db, "standings", CHESS_LADDER, "--player", "dora", "--player", "mira")
     assert rows_of_two == {**whole, "rows": [row for row in whole["rows"] if row["player"] in ("dora", "mira")]}
-    assert len(ratings("standings", ALL, "--limit", "1", "--format", "csv", db=db).stdout.splitlines()) == 2
-    assert ratings("standings", ALL, "--limit", "0", db=db).exit_code == 2
-    ratings("publish", ALL, db=db)
+    assert len(ratings("standings", CHESS_LADDER, "--limit", "1", "--format", "csv", db=db).stdout.splitlines()) == 2
+    assert ratings("standings", CHESS_LADDER, "--limit", "0", db=db).exit_code == 2
+    ratings("publish", CHESS_LADDER, db=db)
     ratings("player", "rename", "mira", "mirabel", db=db)
-    listed = read_json(ratings, db, "standings", ALL, "--as-published", "--player", "mirabel")
+    listed = read_json(ratings, db, "standings", CHESS_LADDER, "--as-published", "--player", "mirabel")
     assert ([row["player"] for row in listed["rows"]], listed["digest"]) == (["mira"], whole["digest"])
-    assert [row["player"] for row in read_json(ratings, db, "standings", ALL, "--player", "mira")["rows"]] == [
+    assert [row["player"] for row in read_json(ratings, db, "standings", CHESS_LADDER, "--player", "mira")["rows"]] == [
         "mirabel"
     ]
 

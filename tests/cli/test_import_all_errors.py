@@ -18,7 +18,7 @@ def write_table(folder: Path, *rows: str, header: str = HEADER) -> Path:
     return path
 
 
-def list_causes(text: str) -> list[str]:
+def list_refusals(text: str) -> list[str]:
     """Return the lines and codes of the refusals in an output."""
     refusals = [line.partition("club.csv:")[2].split(": ") for line in text.splitlines() if "club.csv:" in line]
     return [" ".join(parts[:2]) for parts in refusals if parts[0].isdigit()]
@@ -27,7 +27,7 @@ def list_causes(text: str) -> list[str]:
 def test_errors_of_columns_dates_rows_and_names_are_reported_in_one_run(
     one_db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """One run reports all causes: those of the whole table, of cells and of names."""
+    """One run reports all errors: those of the whole table, of cells and of names."""
     rows = (
         "05/06/2026;Anna & Cleo;Ben;3:1;",
         "06/06/2026;Johanna;Ben;3:x;gut",
@@ -36,7 +36,7 @@ def test_errors_of_columns_dates_rows_and_names_are_reported_in_one_run(
     )
     table = write_table(tmp_path, *rows, header=f"{HEADER};Halle")
     result = ratings("import", table, db=one_db)
-    assert list_causes(result.stderr) == [
+    assert list_refusals(result.stderr) == [
         "1 unknown-column",
         "1 unclear-dates",
         "2 tied-players",
@@ -44,8 +44,9 @@ def test_errors_of_columns_dates_rows_and_names_are_reported_in_one_run(
         "4 close-name",
         "5 close-name",
     ]
+    # the preview does not show the date that stands in for the unclear ones
     previewed = ratings("import", table, "--preview", db=one_db)
-    assert list_causes(previewed.stderr)[:4] == list_causes(result.stderr)[:4]
+    assert list_refusals(previewed.stderr)[:4] == list_refusals(result.stderr)[:4]
     assert "2000-01-01" not in previewed.stdout
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("0 appended, ")
 
@@ -56,7 +57,7 @@ def test_missing_game_is_reported_with_errors_of_rows_and_names(tmp_path: Path, 
     ratings("init", "--for", "catan", db=url)
     ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
     result = ratings("import", write_table(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
-    assert list_causes(result.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
+    assert list_refusals(result.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
     assert "set the game of all rows: --set game=NAME (the ledger's rulesets score catan, tichu; " in result.stderr
 
 
@@ -64,7 +65,7 @@ def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_p
     """The names of a game are checked even if a rule refuses the game for its partners."""
     table = write_table(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
     result = ratings("import", table, "--partners", " / ", db=one_db)
-    assert list_causes(result.stderr) == ["2 no-teams", "3 close-name"]
+    assert list_refusals(result.stderr) == ["2 no-teams", "3 close-name"]
     assert "to publish a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in result.stderr
 
 
@@ -109,13 +110,13 @@ def test_missing_ruleset_is_reported_with_the_command_that_publishes_one(tmp_pat
     assert ratings(*command.split()[1:], db=url).exit_code == 0
 
 
-def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_numbers_that_start_again_each_day_are_reported_once(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
     """A column that numbers the games of each day is reported once, with the option that numbers games by date."""
     (table := tmp_path / "club.csv").write_text(
         "Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n2026-06-05,2,Ben,Anna\n2026-06-12,1,Anna,Ben\n2026-06-12,2,Ben,Anna\n"
     )
     result = ratings("import", table, db=one_db)
-    assert list_causes(result.stderr) == ["4 id-conflict"]
+    assert list_refusals(result.stderr) == ["4 id-conflict"]
     message = (
         "the numbers in column 'Game' start again on other days, so they do not identify games; --map Game= numbers "
         "games by date instead "
@@ -125,8 +126,8 @@ def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ra
     assert ratings("import", table, "--map", "Game=", db=one_db).stdout.startswith("4 appended")
 
 
-def test_column_of_games_that_is_read_as_numbers_is_named(tmp_path: Path, ratings: Ratings) -> None:
-    """If nothing names the game, the refusal says that the column of that name has numbers and is read as `game_id`."""
+def test_column_that_is_read_as_game_id_is_named(tmp_path: Path, ratings: Ratings) -> None:
+    """If nothing names the game, the refusal says that the column Game, which holds numbers, is read as `game_id`."""
     url = str(tmp_path / "two.db")
     ratings("init", "--for", "catan", "--for", "chess", db=url)
     (table := tmp_path / "club.csv").write_text("Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n")
@@ -138,7 +139,7 @@ def test_two_names_in_a_cell_explain_the_gap_in_places(one_db: str, ratings: Rat
     rows = "".join(f"2026-06-0{day},Anna,Ben & Cleo,,Dora\n" for day in (1, 2))
     (table := tmp_path / "club.csv").write_text(f"Date,1st,2nd,3rd,4th\n{rows}2026-06-03,Anna,Ben,,Dora\n")
     result = ratings("import", table, db=one_db)
-    assert list_causes(result.stderr) == ["2 tied-players", "4 place-gap"]
+    assert list_refusals(result.stderr) == ["2 tied-players", "4 place-gap"]
     assert "(1 more like this, the last in line 3)" in result.stderr
     with_ties = ratings("import", table, "--ties", "&", db=one_db)
-    assert list_causes(with_ties.stderr) == ["4 place-gap"]
+    assert list_refusals(with_ties.stderr) == ["4 place-gap"]

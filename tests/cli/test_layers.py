@@ -40,12 +40,12 @@ def format_name(path: Path) -> str:
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
+def parse_file(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def walk_nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(tree_of(path))
+    return ast.walk(parse_file(path))
 
 
 def strip_package(module: str) -> str:
@@ -120,9 +120,7 @@ def test_parts_import_only_the_parts_before_them(layer: str) -> None:
     """A file of a layer imports only from its own part and the parts before it, and every part has a place in the
     order."""
     parts_in_order = LAYER_PARTS[layer]
-    assert {path.stem for path in (ROOT / layer).iterdir() if not path.name.startswith("__")} - {"shipped"} >= {
-        *parts_in_order
-    }
+    assert {path.stem for path in (ROOT / layer).iterdir() if not path.name.startswith("__")} >= {*parts_in_order}
     violations = []
     for path in FILES:
         parts = path.relative_to(ROOT / layer).with_suffix("").parts if path.is_relative_to(ROOT / layer) else ()
@@ -150,7 +148,7 @@ def test_imports_form_no_cycle() -> None:
     assert sorted(remaining) == []
 
 
-# implementations of one interface, calls of rules, which are named after what they call, and the public package
+# implementations of one interface; calls of rules, which are named after what they call; and the public package
 REPEATED_NAMES = (
     "projections/rules/",
     "projections/lists/",
@@ -168,7 +166,7 @@ def test_public_names_are_unique() -> None:
     files_by_name: dict[str, list[str]] = {}
     for path in FILES:
         name = format_name(path)
-        for node in tree_of(path).body:
+        for node in parse_file(path).body:
             is_command = name.startswith("cli/") and bool(getattr(node, "decorator_list", []))
             if is_public(node) and not is_command and not name.startswith(REPEATED_NAMES):
                 files_by_name.setdefault(node.name, []).append(name)  # type: ignore[attr-defined]
@@ -247,7 +245,7 @@ def is_public(node: ast.AST) -> bool:
 
 def list_undocumented(path: Path) -> Iterator[str]:
     """Yield the public functions and classes of a module, and public methods, without a docstring."""
-    tree = tree_of(path)
+    tree = parse_file(path)
     owners: list[ast.Module | ast.ClassDef] = [
         tree,
         *(n for n in tree.body if isinstance(n, ast.ClassDef) and is_public(n)),
@@ -263,7 +261,7 @@ def list_undocumented(path: Path) -> Iterator[str]:
 
 def test_public_code_has_docstrings() -> None:
     """Every module and every public function, class and method has a docstring."""
-    assert [format_name(path) for path in FILES if not ast.get_docstring(tree_of(path))] == []
+    assert [format_name(path) for path in FILES if not ast.get_docstring(parse_file(path))] == []
     assert [name for path in FILES for name in list_undocumented(path)] == []
 
 
@@ -356,7 +354,7 @@ def count_parameters(node: Function) -> int:
 
 @pytest.mark.slow
 def test_functions_stay_small() -> None:
-    """No function has over 60 lines or seven parameters without a comment beside it that gives the reason."""
+    """No function has more than 60 lines or seven parameters without a comment beside it that gives the reason."""
     large = {}
     for path in FILES:
         lines = path.read_text(encoding="utf-8").splitlines()

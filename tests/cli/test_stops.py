@@ -32,14 +32,15 @@ def read_stop(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
 
 
 def test_missing_ledger_exits_with_3(store: str, ratings: Ratings) -> None:
-    """A missing file, an empty file and an empty database stop with exit code 3 and the reason `no-ledger`."""
+    """For a missing file, an empty file and an empty database, a command stops with exit code 3 and `no-ledger`."""
     if store.startswith("sqlite"):
         assert read_stop(ratings, "status", db=store) == (3, "no-ledger")
         Path(str(make_url(store).database)).touch()
     assert read_stop(ratings, "status", db=store) == (3, "no-ledger")
     assert read_stop(ratings, "rebuild", db=store) == (3, "no-ledger")
-    for kind in (NoLedger, StoreUnavailable, NotALedger):
-        with pytest.raises(kind):
+    # in Python, the error belongs to all of these types
+    for error_type in (NoLedger, StoreUnavailable, NotALedger):
+        with pytest.raises(error_type):
             open_ledger(store)
 
 
@@ -76,8 +77,8 @@ def test_every_error_has_a_known_reason() -> None:
         assert REASONS[kind.reason][0] == kind.exit_code or kind is LedgerError
 
 
-def test_every_error_comes_whole_from_a_worker() -> None:
-    """Every kind of error can be pickled, as a worker process does to hand it on, and keeps its attributes."""
+def test_every_error_survives_pickling() -> None:
+    """Every kind of error keeps its type, message and attributes when it is pickled, as for a worker process."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LedgerError)]
     for error in [kind("here", "there") for kind in kinds if kind not in (Unknown, RuleFailed)] + [
         Unknown("player-unknown", "nobody"),
@@ -93,7 +94,7 @@ def test_every_error_comes_whole_from_a_worker() -> None:
 
 
 def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bug, a full disk, a forbidden file, lack of memory and an interruption each stop with their own reason."""
+    """A bug, a full disk, a forbidden file, lack of memory and an interruption each have a reason of their own."""
     for error, expected in (
         (OSError(28, "No space left on device", "x"), (3, "no-space")),
         (OSError(13, "Permission denied", "x"), (3, "file")),

@@ -36,9 +36,9 @@ def test_edits_become_decisions(club: Club) -> None:
     before = club.head
 
     report = club.sync(
-        ROWS[0], "2024-11-22,Ben,Cleo,Anna", "2024-11-30,Dora,Anna,", more=["--yes", "--reason", "checked"]
+        ROWS[0], "2024-11-22,Ben,Cleo,Anna", "2024-11-30,Dora,Anna,", options=["--yes", "--reason", "checked"]
     )
-    second_report = club.sync(ROWS[0], "2024-11-22,Ben,Cleo,Anna", "2024-11-30,Dora,Anna,", more=[])
+    second_report = club.sync(ROWS[0], "2024-11-22,Ben,Cleo,Anna", "2024-11-30,Dora,Anna,", options=[])
 
     assert count_differences(report) == {"new": 1, "changed": 1, "vanished": 1}
     assert report["sync"]["games"] == [

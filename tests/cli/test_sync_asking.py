@@ -37,7 +37,7 @@ def one_club(copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: P
 def test_decisions_without_terminal_need_yes(one_club: Club) -> None:
     """Without a terminal, decisions about recorded games need --yes; new games alone do not."""
     before = one_club.head
-    report = one_club.sync(*EDITED, more=[], code=1)
+    report = one_club.sync(*EDITED, options=[], code=1)
     assert report["rejected"] == [
         {
             "file": str(one_club.folder / "club.csv"),
@@ -47,13 +47,13 @@ def test_decisions_without_terminal_need_yes(one_club: Club) -> None:
         }
     ]
     assert (count_differences(report), one_club.head) == ({"changed": 1, "vanished": 1}, before)
-    assert count_differences(one_club.sync(*ROWS, "2024-11-30,Anna,Ben,", more=[])) == {"new": 1}
+    assert count_differences(one_club.sync(*ROWS, "2024-11-30,Anna,Ben,", options=[])) == {"new": 1}
 
 
 def test_dry_run_shows_and_records_nothing(one_club: Club) -> None:
     """A dry run shows the differences and the changes of points, and records nothing."""
     before = one_club.head
-    report = one_club.sync(*EDITED, more=["--dry-run"])
+    report = one_club.sync(*EDITED, options=["--dry-run"])
     assert (count_differences(report), report["would_append"], one_club.head) == (
         {"changed": 1, "vanished": 1},
         2,

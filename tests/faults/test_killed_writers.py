@@ -143,23 +143,24 @@ def append_singly(url: str, writer: int, count: int) -> None:
 @pytest.mark.slow
 def test_tailing_reader_misses_no_event(ledger_url: str, at_length: bool) -> None:
     """A reader that tails the log while eight processes write misses no event."""
-    writers, each = 8, 500 if at_length else 100
-    children = [fork_child(append_singly, ledger_url, writer, each) for writer in range(writers)]
+    writer_count = 8
+    events_per_writer = 500 if at_length else 100
+    children = [fork_child(append_singly, ledger_url, writer, events_per_writer) for writer in range(writer_count)]
     ledger = open_ledger(ledger_url)
     tailed: list[tuple[int, str]] = []
     running = set(children)
     while running:
-        # find out which writers have ended before reading, so that this reads everything that they wrote
+        # before reading, find the writers that have ended, so that everything that they wrote is read
         running -= {child for child in running if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)}
         with ledger.reading() as connection:
             for page in read_records(connection, after=len(tailed)):
                 tailed += page
         time.sleep(0.02)
-    assert wait_for_exits(children) == [0] * writers
-    assert [position for position, _ in tailed] == list(range(1, writers * each + 1))
+    assert wait_for_exits(children) == [0] * writer_count
+    assert [position for position, _ in tailed] == list(range(1, writer_count * events_per_writer + 1))
     assert tailed == list(read_all_records(ledger_url).items())
     ids = {json.loads(record)["id"] for _, record in tailed}
-    assert ids == {f"game:g-{writer}-{number}" for writer in range(writers) for number in range(each)}
+    assert ids == {f"game:g-{writer}-{number}" for writer in range(writer_count) for number in range(events_per_writer)}
     assert list_findings(ledger_url) == []
 
 

@@ -13,7 +13,7 @@ from test_verify import list_findings, run_statements
 Ratings = Callable[..., Any]
 
 CHANGES_MESSAGE = ": the stored changes"
-# a statement, and the message of the finding
+# a statement, and a part of the messages of the findings
 DAMAGES = {
     "a change": ("UPDATE history_changes SET change = change + 1 WHERE ordinal = 1", CHANGES_MESSAGE),
     "points before": ("UPDATE history_changes SET before = before + 1 WHERE ordinal = 2", CHANGES_MESSAGE),
@@ -25,7 +25,7 @@ DAMAGES = {
     "a change deleted": ("DELETE FROM history_changes WHERE ordinal = 9", CHANGES_MESSAGE),
     "an extra change": ("INSERT INTO history_changes SELECT part, 10, 'eve', position, occurred_at, place, before, "
                         "change, ruleset FROM history_changes WHERE ordinal = 1", CHANGES_MESSAGE),
-    "no change": ("DELETE FROM history_changes", CHANGES_MESSAGE),
+    "all changes deleted": ("DELETE FROM history_changes", CHANGES_MESSAGE),
     "a scale": ("UPDATE history_parts SET scale = 7 WHERE ladder <> ''", CHANGES_MESSAGE),
     "a digest": ("UPDATE history_parts SET digest = 'x' WHERE ladder <> ''", CHANGES_MESSAGE),
     "a part deleted": ("DELETE FROM history_parts WHERE ladder <> ''", CHANGES_MESSAGE),
@@ -43,9 +43,10 @@ DAMAGES = {
     "the time of a game": ("UPDATE history_games SET occurred_at = 0 WHERE game_id = 'g-1'", "the stored games"),
     "what was played": ("UPDATE history_games SET game = 'go' WHERE game_id = 'g-1'", "the stored games"),
     "whether a game is rated": ("UPDATE history_games SET rated = (1 = 0) WHERE game_id = 'g-1'", "the stored games"),
-    "no part of games": ("DELETE FROM history_parts WHERE ladder = ''", "stored games are missing"),
-    "two parts of games": ("INSERT INTO history_parts SELECT generation, ladder, block + 1, 99, scale, rows, digest "
-                           "FROM history_parts WHERE ladder = ''", "stored games that the log does not contain"),
+    "the parts of games deleted": ("DELETE FROM history_parts WHERE ladder = ''", "stored games are missing"),
+    "an extra part of games": ("INSERT INTO history_parts SELECT generation, ladder, block + 1, 99, scale, rows, "
+                               "digest FROM history_parts WHERE ladder = ''",
+                               "stored games that the log does not contain"),
 }  # fmt: skip
 
 
@@ -64,10 +65,10 @@ pytestmark = pytest.mark.ledger(make=make_ledger)
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("what", DAMAGES)
-def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> None:
-    """`verify` names any changed, missing or extra history row, and `rebuild --check` repairs it."""
-    statement, message = DAMAGES[what]
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_verify_finds_changed_history(damage: str, db: str, ratings: Ratings) -> None:
+    """`verify` reports any changed, missing or extra history row, and `rebuild --check` repairs it."""
+    statement, message = DAMAGES[damage]
     run_statements(db, statement)
     findings = list_findings(ratings, db)
     assert findings

@@ -31,7 +31,7 @@ Ratings = Callable[..., Any]
 OPTIONS = TableOptions("Europe/Berlin")
 # names of cases begin with the name of their reader
 READER_NAMES = ("PGN", "games of Lichess", "TRF", "BG Stats")
-SHORT, LONG = 60, 5_000
+DAMAGED_FILES, DAMAGED_FILES_AT_LENGTH = 60, 5_000
 
 
 def read_events(content: bytes, name: str) -> list[Any]:
@@ -96,10 +96,10 @@ def test_tournament_forfeits_and_short_games_are_marked(result: str, rated: bool
     ],
 )
 def test_winners_and_scores_give_places_of_plays(scores: tuple[str, ...], expected: list[str]) -> None:
-    """Winners are placed first, then by score; scores are dropped if a winner has less than another player."""
+    """Winners are placed first, then the other players by score; if scores contradict places, none are kept."""
     (event,) = read_events(build_bg_stats_case(build_play("a1", *scores)).content, "BGStatsExport.json")
-    seats = event["data"]["participants"]
-    assert [f"{seat['player']} {seat['place']} {seat.get('score')}" for seat in seats] == expected
+    participants = event["data"]["participants"]
+    assert [f"{player['player']} {player['place']} {player.get('score')}" for player in participants] == expected
 
 
 def test_anonymous_player_needs_an_alias() -> None:
@@ -147,7 +147,7 @@ def test_edited_plays_are_synced_and_undone(ledger_url: str, ratings: Ratings, t
 def test_damaged_files_give_events_or_refusals(at_length: bool) -> None:
     """The reader of a damaged file yields only events and refusals, and raises no other error."""
     cases = [case for case in CASES.values() if case.games]
-    for number in range(LONG if at_length else SHORT):
+    for number in range(DAMAGED_FILES_AT_LENGTH if at_length else DAMAGED_FILES):
         chance = Random(number)
         case = chance.choice(cases)
         content = chance.choice(BYTE_DAMAGES)(chance, case.content)

@@ -1,4 +1,4 @@
-"""Reports on players after random histories: every account sums to the oracle's points at both coordinates."""
+"""Reports on players after random histories: every account sums to the oracle's points at both positions."""
 
 from collections import Counter
 from fractions import Fraction
@@ -25,7 +25,7 @@ QUESTIONS = 6
 # cases that a run must have had; otherwise the comparison covers less than it claims
 REQUIRED_CASES = [
     "reports", "causes", "no cause", "games", "known then and now alike", "at a time", "not on it then",
-    "not on it now", "refused", "under another id", "on a pool", "on a list",
+    "not on it now", "refused", "under another id", "under a contribution pool", "on a list",
 ]  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def check_report(ledger: ratings_ledger.Ledger, log: Log, chance: Random, case_c
     )
     for heading in [title for title in page.tables if title.startswith("Changes of the points")]:
         assert page.read_account(heading)[2] == expected[0]
-        case_counts["on a pool"] += ladder == "galactic-points"
+        case_counts["under a contribution pool"] += ladder == "galactic-points"
     case_counts["on a list"] += ladder.startswith("catan-monthly")
     if "Causes of the difference" in page.tables:
         opening, causes, closing = page.read_account("Causes of the difference")

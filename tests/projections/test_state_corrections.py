@@ -1,5 +1,5 @@
-"""Late corrections: earlier states and other ladders stay, and later states equal those of a game recorded right at
-once.
+"""Late corrections: earlier states and other ladders stay, and later states equal those of a game recorded correctly
+the first time.
 
 The causes of the changes sum exactly.
 """
@@ -28,9 +28,9 @@ Ratings = Callable[..., Any]
 
 
 class CorrectedLedger(NamedTuple):
-    """A ledger before and after a correction, and one where the game was recorded right at once.
+    """A ledger before and after a correction, and one where the game was recorded correctly the first time.
 
-    `game` is the kind of game, and `begin` the first instant of the corrected period, or of the corrected game.
+    `game` is the name of the game, and `begin` the first instant of the corrected period, or of the corrected game.
     """
 
     url: str
@@ -40,7 +40,7 @@ class CorrectedLedger(NamedTuple):
     begin: int
     before: Any
     after: Any
-    right: Any
+    expected: Any
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +98,14 @@ def _iterate_candidates(ladders: Any, stream: Any) -> Iterator[tuple[int, int]]:
 
 
 def correct_game_of(name: str, log: list[Event], template: Path, folder: Path) -> CorrectedLedger:
-    """Correct a game of a ruleset in a copy of the ledger, and record it right at once in another ledger."""
+    """Correct a game of a ruleset in a copy of the ledger, and record it correctly in another ledger."""
     shutil.copyfile(template, folder / "corrected.db")
     before = load_ladders(str(folder / "corrected.db"), cached=False)
     ladder, begin, number = choose_game(log, before, name)
     correction = correct_game(log[number], log[-1]["occurred_at"])
     ledger = record(folder / "corrected.db", log, [correction])
-    right_log = [*log[:number], {**log[number], "data": correction["data"]["game"]}, *log[number + 1 :]]
-    at_once = record(folder / "right.db", log, right_log)
+    expected_log = [*log[:number], {**log[number], "data": correction["data"]["game"]}, *log[number + 1 :]]
+    expected_ledger = record(folder / "expected.db", log, expected_log)
     return CorrectedLedger(
         str(folder / "corrected.db"),
         ladder,
@@ -114,7 +114,7 @@ def correct_game_of(name: str, log: list[Event], template: Path, folder: Path) -
         begin,
         before,
         load_ladders(ledger, cached=False),
-        load_ladders(at_once, cached=False),
+        load_ladders(expected_ledger, cached=False),
     )
 
 
@@ -125,20 +125,20 @@ def compute_digests(name: str, ladders: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_late_correction_changes_only_later_states(name: str, log: list[Event], template: Path, tmp_path: Path) -> None:
-    """Earlier periods and ladders of other games stay; the corrected ladder equals one with the game recorded right at
-    once.
+    """Earlier periods and ladders of other games stay; the corrected ladder equals one where the game was recorded
+    correctly the first time.
     """
     corrected = correct_game_of(name, log, template, tmp_path)
-    own, right = corrected.after.trace(corrected.ladder), corrected.right.trace(corrected.ladder)
+    trace, expected = (ladders.trace(corrected.ladder) for ladders in (corrected.after, corrected.expected))
     assert corrected.after.standings(corrected.ladder).digest != corrected.before.standings(corrected.ladder).digest
-    assert own.has_same_results(right)
+    assert trace.has_same_results(expected)
     # before the period, or the game, nothing changed
     early = [ladders.at(corrected.begin - 1) for ladders in (corrected.before, corrected.after)]
     assert len({ladders.standings(corrected.ladder).digest for ladders in early}) == 1
-    old = corrected.before.trace(corrected.ladder)
-    games, adjustments = own.count_before(corrected.after.facts, (corrected.begin, 0))
+    original = corrected.before.trace(corrected.ladder)
+    games, adjustments = trace.count_before(corrected.after.facts, (corrected.begin, 0))
     assert games > 0
-    assert own.truncate(games, adjustments).has_same_results(old.truncate(games, adjustments))
+    assert trace.truncate(games, adjustments).has_same_results(original.truncate(games, adjustments))
     for system, (_, games_of_system, _) in SYSTEMS.items():
         if corrected.game not in games_of_system:
             assert compute_digests(system, corrected.after) == compute_digests(system, corrected.before), system
@@ -151,7 +151,7 @@ def test_causes_of_corrections_sum_exactly(
 ) -> None:
     """For every player, the causes between two positions sum to the difference of the standings.
 
-    This is so forward and back, at several times, and in the output of `explain --change`.
+    This holds in both directions, at several times, and in the output of `explain --change`.
     """
     corrected, change_count, own_count = correct_game_of(name, log, template, tmp_path), 0, 0
     middle = corrected.begin + (max(corrected.after.facts.occurred_at) - corrected.begin) // 2
