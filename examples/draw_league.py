@@ -48,10 +48,10 @@ def order_cells(players: list[str], chance: random.Random) -> list[str]:
         ((SKILL[name] - gumbel * math.log(-math.log(chance.random())), name) for name in players), reverse=True
     )
     cells: list[str] = []
-    for place, (performance, name) in enumerate(performances):
-        if place and performances[place - 1][0] - performance < TIE_POINTS:
-            last = next(index for index in range(len(cells) - 1, -1, -1) if cells[index])
-            cells[last] += f"={name}"
+    for index, (performance, name) in enumerate(performances):
+        if index and performances[index - 1][0] - performance < TIE_POINTS:
+            last_filled = next(column for column in range(len(cells) - 1, -1, -1) if cells[column])
+            cells[last_filled] += f"={name}"
             cells.append("")
         else:
             cells.append(name)

@@ -167,7 +167,8 @@ class FileIntake(Intake):
         """Tell whether an event is a batch of another ledger, or the void of one.
 
         A batch belongs to this ledger if it states the position at which it will be appended. After the first batch
-        that is left out, all later ones are, too, because their positions have shifted.
+        that is left out, all later ones are, too, because their positions have shifted. Without batches to record,
+        nothing is left out.
         """
         if not self._has_batches:
             return False

@@ -12,7 +12,10 @@ BLANK_LINES_MAX, SKIPPED_BYTES_MAX = 100_000, 100_000_000
 
 
 def read_json_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
-    """Yield the lines of a file; yield None for the last line of an export, so that the file may have no events."""
+    """Yield (number, line or refusal, None, None) for each line that is not blank; None for an export's last line.
+
+    The None counts as an entry, so that an export without events is not reported as empty.
+    """
     for number, line in check_last_lines(number_lines(file)):
         yield None if line is None else (number, line, None, None)
 

@@ -10,7 +10,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-BEFORE = """CREATE VIEW live_standings AS
+PREVIOUS_LIVE_STANDINGS_VIEW = """CREATE VIEW live_standings AS
 SELECT s.ladder, s.rank, s.player, s.points * 1.0 / l.scale AS points, s.points AS points_units, l.scale AS scale,
   s.games, s.qualified, s.ordinal
 FROM generation_standings s
@@ -30,4 +30,4 @@ def downgrade() -> None:
     op.execute("DROP VIEW live_standings")
     for name in ("places", "gold", "divisor"):
         op.drop_column("generation_standings", name)
-    op.execute(BEFORE)
+    op.execute(PREVIOUS_LIVE_STANDINGS_VIEW)

@@ -48,20 +48,23 @@ def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     versions = [
         version for ladders in (current, hypothetical) for version in ladders.facts.rulesets.get(ruleset_id, ())
     ]
-    members = {
+    pack_ladders = {
         name
         for streams in streams_by_side
         for name in streams
         if find_family(versions, parse_name(name).values) in plan["families"]
     }
-    names = {name for name in members if not plan["requested"] or name in plan["requested"]}
+    requested_ladders = {name for name in pack_ladders if not plan["requested"] or name in plan["requested"]}
     compared, published = (
-        compare_simulated_ladders(_build_lookups(plan["lists"]), current, hypothetical, ruleset.id, names, failed)
-        if names
+        compare_simulated_ladders(
+            _build_lookups(plan["lists"]), current, hypothetical, ruleset.id, requested_ladders, failed
+        )
+        if requested_ladders
         else ([], ())
     )
-    members_by_side = [sorted(members & streams.keys()) for streams in streams_by_side]
-    return marshal.dumps([to_plain(tuple(compared)), to_plain(published), failed, *members_by_side], MARSHAL_VERSION)
+    pack_ladders_by_side = [sorted(pack_ladders & streams.keys()) for streams in streams_by_side]
+    results = [to_plain(tuple(compared)), to_plain(published), failed, *pack_ladders_by_side]
+    return marshal.dumps(results, MARSHAL_VERSION)
 
 
 def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
@@ -89,7 +92,7 @@ def parse_comparison(result: bytes) -> list[Any]:
 def to_plain(value: Any) -> Any:
     """Convert a part of an answer to plain values for `from_plain`."""
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value).__name__, [to_plain(getattr(value, member.name)) for member in fields(value)]
+        return type(value).__name__, [to_plain(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, Fraction):
         return "Fraction", [value.numerator, value.denominator]
     if isinstance(value, datetime):

@@ -137,7 +137,8 @@ def _build_ranking_input(
     facts: Facts, trace: Trace, version: Version, as_of: int | None, months: Mapping[str, Ranking]
 ) -> RankingInput:
     stream, has_running_points = trace.stream, trace.stream.ranking.running
-    is_long = has_running_points and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
+    # numpy ranks long lists of running points if compiled code is allowed; the limit for games serves for players, too
+    is_ranked_by_numpy = has_running_points and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
     rows_by_month = {month: {row.player: row for row in ranking.rows} for month, ranking in months.items()}
     excluded = _find_excluded(facts, stream, version, as_of, months)
     rank_values = _compute_rank_values(trace, version)
@@ -154,7 +155,7 @@ def _build_ranking_input(
         months=rows_by_month,
         excluded=excluded,
         places=places,
-        ids=arrays.take(facts.id_ranks(), array("i", stream.persons)) if is_long else None,
+        ids=arrays.take(facts.id_ranks(), array("i", stream.persons)) if is_ranked_by_numpy else None,
         states=trace.states[: version.rule.width] if version.rule.state else (),
         rank_values=rank_values,
         more_places=more_places,
