@@ -18,8 +18,9 @@ def print_clock(clock: ClockState) -> None:
     if clock.paused_at is not None:
         render.echo(f"paused since {clock.paused_at} ms; {_format_seconds(clock.pause_left_ms)} of the pause left")
     if request := clock.pause_asked:
-        answers = f"{len(request.yes)} of {request.yes_needed} yes, {_format_seconds(request.left_ms)} left for answers"
-        render.echo(f"{render.plain(request.asked_by)} asks for a pause: {answers}")
+        votes = f"{len(request.yes)} of {request.yes_needed} required yes votes"
+        time_left = f"{_format_seconds(request.left_ms)} left for answers"
+        render.echo(f"{render.plain(request.asked_by)} asks for a pause: {votes}, {time_left}")
     render.echo()
     lines = [
         (
