@@ -1,4 +1,4 @@
-"""Write files of drawn games on first use, and keep them: ledgers, arrays, files to import."""
+"""Write files of randomly generated games on first use, and keep them: ledgers, arrays, files to import."""
 
 import os
 from pathlib import Path
@@ -18,6 +18,7 @@ def write_once(folder: Path, name: str, function: str, history: History, **more:
         unfinished = path.with_name(f"unfinished-{path.name}")
         for leftover in folder.glob(f"{unfinished.name}*"):
             leftover.unlink()
+        # run the function in a fresh process; its measurement is not needed
         measure(Call(f"benchmarks.{function}", {"path": str(unfinished), "history": history, **more}))
         os.replace(unfinished, path)
         for leftover in folder.glob(f"{unfinished.name}*"):  # an empty journal
@@ -45,9 +46,9 @@ def csv(folder: Path, history: History) -> str:
     return write_once(folder, ".csv", "writing:write_csv", history)
 
 
-def table(folder: Path, history: History, form: str, kind: str) -> str:
-    """Return the path of a spreadsheet or CSV file, in the form `usual` or `club`."""
-    return write_once(folder, f"-{form}{kind}", "spreadsheets:write_table", history, form=form)
+def table(folder: Path, history: History, form: str, suffix: str) -> str:
+    """Return the path of a table in the form `usual` or `club`, as a file with the suffix `.xlsx` or `.csv`."""
+    return write_once(folder, f"-{form}{suffix}", "spreadsheets:write_table", history, form=form)
 
 
 def domain_events(folder: Path, history: History) -> str:

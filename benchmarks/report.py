@@ -88,9 +88,9 @@ def build_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
 
 def _line_to_json(line: Line | Skipped) -> dict[str, Any]:
     if isinstance(line, Skipped):
-        return {"what": line.what, "skipped": line.reason}
+        return {"what": line.subject, "skipped": line.reason}
     return {
-        "what": line.what,
+        "what": line.subject,
         "note": line.note,
         "bar": None if line.bar is None else line.bar._asdict(),
         "ours": _series_to_json(line.ours),

@@ -30,15 +30,15 @@ class Series(NamedTuple):
     runs: Sequence[Run]
 
 
-def series(label: str, unit: str, work: int, runs: Sequence[Run]) -> Series:
-    """Return the series. Raises `AssertionError` if a run reports an incomplete count."""
+def build_checked_series(label: str, unit: str, work: int, runs: Sequence[Run]) -> Series:
+    """Return a series of runs. Raises `AssertionError` if a run reports a count other than `work`."""
     for run in runs:
         assert run.details.get("count", work) == work, f"{label}: {run.details['count']:,} {unit}, not {work:,}"
     return Series(label, unit, work, runs)
 
 
 class Bar(NamedTuple):
-    """The target of a line; `kind` is a key of `BARS`."""
+    """What a line has to reach; `kind` is a key of `BARS`."""
 
     kind: str
     value: float
@@ -46,9 +46,9 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: its subject, our result, the baseline's result, and the target, if any."""
+    """A line of the table: its subject, our result, the baseline's result, and the bar, if any."""
 
-    what: str
+    subject: str
     ours: Series
     baseline: Series | None = None
     bar: Bar | None = None
@@ -58,7 +58,7 @@ class Line:
 class Skipped(NamedTuple):
     """A line that could not be measured, and the reason."""
 
-    what: str
+    subject: str
     reason: str
 
 
@@ -88,18 +88,18 @@ def times_as_fast(ours: Series, baseline: Series) -> float:
     return rate(ours) / rate(baseline)
 
 
-def times_the_time(ours: Series, baseline: Series) -> float:
+def time_ratio(ours: Series, baseline: Series) -> float:
     """Return our time divided by the baseline's, regardless of the amount of work."""
     return seconds(ours) / seconds(baseline)
 
 
 def _get_baseline(line: Line) -> Series:
-    assert line.baseline is not None, f"{line.what}: a ratio needs a baseline"
+    assert line.baseline is not None, f"{line.subject}: a ratio needs a baseline"
     return line.baseline
 
 
 class BarKind(NamedTuple):
-    """A kind of target: the number to compare with it, its text, and whether more is better."""
+    """A kind of bar: the number to compare with it, its text, and whether more is better."""
 
     compute_value: Callable[[Line], float]
     text: str
@@ -109,7 +109,7 @@ class BarKind(NamedTuple):
 BARS = {
     "times as fast": BarKind(lambda line: times_as_fast(line.ours, _get_baseline(line)), "at least {:g} x", True),
     "times the time": BarKind(
-        lambda line: times_the_time(line.ours, _get_baseline(line)), "at most {:g} x the time", False
+        lambda line: time_ratio(line.ours, _get_baseline(line)), "at most {:g} x the time", False
     ),
     "a second": BarKind(lambda line: rate(line.ours), "at least {:,.0f} a second", True),
     "seconds": BarKind(lambda line: seconds(line.ours), "under {:g} s", False),
@@ -118,12 +118,12 @@ BARS = {
 
 
 def find_compared_value(line: Line) -> float | None:
-    """Return the number to compare with the line's target; None without a target."""
+    """Return the number to compare with the line's bar; None without a bar."""
     return None if line.bar is None else BARS[line.bar.kind].compute_value(line)
 
 
 def is_met(line: Line) -> bool | None:
-    """Tell whether the target is met; None without a target."""
+    """Tell whether the bar is met; None without a bar."""
     if line.bar is None:
         return None
     kind = BARS[line.bar.kind]

@@ -21,7 +21,7 @@ HEADINGS = ("what", "ours", "other", "ours : other", "bar", "met")
 def format_table(lines: Iterable[Line | Skipped]) -> str:
     """Return the table of the lines."""
     rows = [
-        _format_line(line) if isinstance(line, Line) else (line.what, f"skipped: {line.reason}", "", "", "", "")
+        _format_line(line) if isinstance(line, Line) else (line.subject, f"skipped: {line.reason}", "", "", "", "")
         for line in lines
     ]
     return format_markdown(HEADINGS, rows)
@@ -37,7 +37,7 @@ def _format_line(line: Line) -> tuple[str, ...]:
     met = {None: "", True: "yes", False: "**no**"}[is_met(line)]
     ours = format_series(line.ours) + (f" ({line.note})" if line.note else "")
     baseline = "" if line.baseline is None else format_series(line.baseline)
-    return (line.what, ours, baseline, _format_ratio(line), _format_bar(line), met)
+    return (line.subject, ours, baseline, _format_ratio(line), _format_bar(line), met)
 
 
 def format_series(series: Series) -> str:

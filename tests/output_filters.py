@@ -11,8 +11,11 @@ def remove_newcomer_notes(text: str) -> str:
     return "".join(line for line in text.splitlines(keepends=True) if not re.match(pattern, line))
 
 
-def select_counts(output: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON output of an import or a recording without new names and changes."""
+def remove_names_and_changes(output: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON output of an import or a recording without names, changes, ladders and published lists.
+
+    The names are the new and close ones.
+    """
     omitted = {"new_players", "close_names", "new_ladders", "close_ladders", "changes", "ladders", "published"}
     return {name: value for name, value in output.items() if name not in omitted}
 

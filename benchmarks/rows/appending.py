@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks import data
 from benchmarks.histories import History
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.results import Bar, Line, Skipped, build_checked_series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
@@ -35,17 +35,17 @@ def measure_append(setting: Setting, store: Store, full: int) -> Iterator[Line |
         ),
     }
     runs = run_in_turn(calls, setting.repetitions)
-    raw = series("executemany of the same rows", "events", games, runs.pop("raw"))
+    raw = build_checked_series("executemany of the same rows", "events", games, runs.pop("raw"))
     saved = runs.pop("eventsourcing", None)
     for name, measured in runs.items():
-        ours = series(name, "events", games, measured)
+        ours = build_checked_series(name, "events", games, measured)
         what = f"{name} of {games:,} events, {store.name}"
         against_raw, against_saved = BARS[name]
         yield Line(f"{what}, against raw inserts", ours, raw, Bar("times as fast", against_raw))
         if saved is None:
             yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
         else:
-            baseline = series("eventsourcing, saved in batches", "events", games, saved)
+            baseline = build_checked_series("eventsourcing, saved in batches", "events", games, saved)
             yield Line(f"{what}, against eventsourcing", ours, baseline, Bar("times as fast", against_saved))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from benchmarks.histories import SPAN_DAYS, History, game_id, player_id
 from benchmarks.measuring import PROGRAM, Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, series
+from benchmarks.results import Bar, Line, build_checked_series
 from benchmarks.setting import Setting
 
 LADDER = "bench-elo"
@@ -58,9 +58,9 @@ def measure_questions(setting: Setting) -> Iterator[Line]:
     measure(calls["explain a game, cold process"])  # after these, everything cacheable is cached
     measure(calls["history of an ordinary player, cold process"])
     runs = run_in_turn(calls, setting.repetitions)
-    importing = series("python -c 'import sqlalchemy'", "imports", 1, runs.pop("import"))
+    importing = build_checked_series("python -c 'import sqlalchemy'", "imports", 1, runs.pop("import"))
     for name, measured in runs.items():
-        what, ours = f"{name}, {games:,} games, traces kept", series("answer", "answers", 1, measured)
+        what, ours = f"{name}, {games:,} games, traces kept", build_checked_series("answer", "answers", 1, measured)
         if "busiest" in name:
             yield Line(what, ours)
             continue
@@ -88,12 +88,12 @@ def measure_corrections(setting: Setting) -> Iterator[Line]:
     runs = run_in_turn(calls, setting.repetitions)
     yield Line(
         f"a correction of a game one week back in {games:,} games, open ledger, traces kept: all effects",
-        series("preview", "previews", 1, runs["preview"]),
+        build_checked_series("preview", "previews", 1, runs["preview"]),
         bar=Bar("seconds", PREVIEWED_S),
     )
     yield Line(
         f"the next standings, {games:,} games, top {TOP}, open ledger",
-        series("answer", "answers", 1, runs["next"]),
+        build_checked_series("answer", "answers", 1, runs["next"]),
         bar=Bar("seconds", NEXT_S),
     )
     rebuilt = Call(
@@ -103,7 +103,7 @@ def measure_corrections(setting: Setting) -> Iterator[Line]:
     nights = run_in_turn({"night": rebuilt}, setting.repetitions)
     yield Line(
         f"rebuild after {NIGHTLY_GAMES:,} new games behind {games:,}",
-        series("rebuild", "rebuilds", 1, nights["night"]),
+        build_checked_series("rebuild", "rebuilds", 1, nights["night"]),
         bar=Bar("seconds", NIGHT_S),
     )
     measure(Call("benchmarks.ours:publish_ruleset", {"url": grown, "name": "later/bench-months-1"}))
@@ -118,7 +118,7 @@ def measure_corrections(setting: Setting) -> Iterator[Line]:
     )
     yield Line(
         f"the list of a month among {games:,} games, open ledger, replayed",
-        series("answer", "answers", 1, run_in_turn({"month": month}, setting.repetitions)["month"]),
+        build_checked_series("answer", "answers", 1, run_in_turn({"month": month}, setting.repetitions)["month"]),
     )
 
 
@@ -134,7 +134,7 @@ def measure_whatif(setting: Setting) -> Iterator[Line]:
     runs = run_in_turn(calls, setting.repetitions)
     yield Line(
         f"whatif of one file over {games:,} games, open ledger, columns cached",
-        series("whatif", "files", 1, runs["whatif"]),
-        series("one replay", "games", games, runs["replay"]),
+        build_checked_series("whatif", "files", 1, runs["whatif"]),
+        build_checked_series("one replay", "games", games, runs["replay"]),
         Bar("times the time", WHATIF_TIMES),
     )

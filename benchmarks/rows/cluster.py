@@ -7,7 +7,7 @@ from statistics import median
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, Run, Series, Skipped, series
+from benchmarks.results import Bar, Line, Run, Series, Skipped, build_checked_series
 from benchmarks.setting import Setting
 
 GAMES, LADDERS, WORKERS = 20_000_000, 10_000, 2
@@ -60,12 +60,12 @@ def _measure_rebuilds(setting: Setting, history: History, segments: str) -> Iter
     runs = run_in_turn(calls, setting.repetitions)
     digests = {run.details["digest"] for measured in runs.values() for run in measured}
     assert len(digests) == 1, "engines come to different standings"
-    usual = series(
+    usual = build_checked_series(
         "forked workers, columns cached", "games", history.games, _use_worker_memory_in(runs.pop("no engine"))
     )
     what = f"rebuild of {history.games:,} games on {history.ladders:,} ladders, sealed"
     for on, measured in runs.items():
-        ours = series("rebuild", "games", history.games, _use_worker_memory_in(measured))
+        ours = build_checked_series("rebuild", "games", history.games, _use_worker_memory_in(measured))
         tasks = measured[0].details["tasks"]
         note = (
             f"{tasks} packs; largest worker; processors {_format_processor_seconds(measured)}, of the other "

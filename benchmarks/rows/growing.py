@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, rate, series
+from benchmarks.results import Bar, Line, build_checked_series, rate
 from benchmarks.setting import Setting
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -25,11 +25,13 @@ def measure_growth(setting: Setting) -> Iterator[Line]:
     runs = run_in_turn(named, setting.repetitions)
     for what, label in (("rebuild", "rebuild, nothing cached"), ("replay", "replay, columns cached")):
         for size in sizes:
-            measured = series(what, "games", size, runs[f"{what} {size}"])
+            measured = build_checked_series(what, "games", size, runs[f"{what} {size}"])
             # the rebuild of the largest history needs the most memory
             bar = Bar("gigabytes", GIGABYTES_MAX) if (what, size) == ("rebuild", sizes[-1]) else None
             yield Line(f"{label}, {size:,} games", measured, bar=bar, note=f"{1e6 / rate(measured):.3g} µs a game")
-        by_size = {size: series(f"{size:,} games", "games", size, runs[f"{what} {size}"]) for size in sizes}
+        by_size = {
+            size: build_checked_series(f"{size:,} games", "games", size, runs[f"{what} {size}"]) for size in sizes
+        }
         cheapest = max(sizes[:-1] or sizes, key=lambda size: rate(by_size[size]))
         yield Line(
             f"{label}: a game among {sizes[-1]:,} against one among {cheapest:,}, where it costs least",

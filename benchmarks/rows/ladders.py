@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Bar, Line, series
+from benchmarks.results import Bar, Line, build_checked_series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
@@ -26,4 +26,4 @@ def measure_small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
     for name, measured in runs.items():
         assert {run.details["ladders"] for run in measured} == {history.ladders}, "not all ladders were rebuilt"
         bar = Bar("a second", GAMES_A_SECOND) if name == "columns cached" else None
-        yield Line(f"{what}, {name}", series("rebuild", "games", games, measured), bar=bar)
+        yield Line(f"{what}, {name}", build_checked_series("rebuild", "games", games, measured), bar=bar)

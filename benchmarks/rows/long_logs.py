@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks.histories import History
 from benchmarks.logs import PAGE_EVENTS
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Bar, Line, Skipped, rate, series
+from benchmarks.results import Bar, Line, Skipped, build_checked_series, rate
 from benchmarks.setting import Setting
 from benchmarks.stores import run_postgres_store
 
@@ -36,7 +36,7 @@ def measure_log(setting: Setting) -> Iterator[Line | Skipped]:
             }
             runs = run_in_turn(calls, setting.repetitions if count else 1)
             by_size = {
-                size: series(
+                size: build_checked_series(
                     f"{size:,} events", "events", count or runs[str(size)][0].details["count"], runs[str(size)]
                 )
                 for size in urls

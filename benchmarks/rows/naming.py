@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Bar, Line, series
+from benchmarks.results import Bar, Line, build_checked_series
 from benchmarks.setting import Setting
 
 SECONDS_MAX, TIMES_AS_FAST = 1, 50
@@ -27,10 +27,10 @@ def measure_names(setting: Setting) -> Iterator[Line]:
     }
     runs = run_in_turn(calls, setting.repetitions)
     title = f"{new:,} new names compared with {known:,} known ones"
-    ours = series("close names", "names", new, runs["people"])
+    ours = build_checked_series("close names", "names", new, runs["people"])
     close_count = runs["people"][0].details["found"]
     yield Line(title, ours, bar=Bar("seconds", SECONDS_MAX), note=f"{close_count:,} are close to others")
-    pairs = series("every pair", "names", BASELINE_NAMES, runs["pairs"])
+    pairs = build_checked_series("every pair", "names", BASELINE_NAMES, runs["pairs"])
     yield Line(f"{title}, against a comparison of every pair", ours, pairs, Bar("times as fast", TIMES_AS_FAST))
-    numbers = series("close names", "names", new, runs["numbers"])
+    numbers = build_checked_series("close names", "names", new, runs["numbers"])
     yield Line(f"{title}, ids such as member-0012345", numbers, bar=Bar("seconds", SECONDS_MAX))

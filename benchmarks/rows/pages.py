@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.results import Bar, Line, Skipped, build_checked_series
 from benchmarks.serving import CLIENTS
 from benchmarks.setting import Setting
 from benchmarks.stores import Store, run_postgres_store
@@ -41,11 +41,14 @@ def measure_site(setting: Setting) -> Iterator[Line]:
     what = f"site of {history.games:,} games"
     files = f"{cold_site.details['files']:,} files, {cold_site.details['bytes'] / 1e6:,.0f} MB"
     yield Line(
-        f"{what}, cold", series("site", "games", history.games, [cold_site]), bar=Bar("seconds", COLD_S), note=files
+        f"{what}, cold",
+        build_checked_series("site", "games", history.games, [cold_site]),
+        bar=Bar("seconds", COLD_S),
+        note=files,
     )
     again = Call("benchmarks.serving:measure_site_again", {"url": url, "folder": folder, "players": history.players})
     runs = run_in_turn({"again": again}, setting.repetitions)["again"]
-    yield Line(f"{what}, one more game", series("site", "sites", 1, runs), bar=Bar("seconds", AGAIN_S))
+    yield Line(f"{what}, one more game", build_checked_series("site", "sites", 1, runs), bar=Bar("seconds", AGAIN_S))
     shutil.rmtree(folder)
 
 
@@ -61,12 +64,15 @@ def measure_serving(setting: Setting, url: str) -> Iterator[Line | Skipped]:
         ),
     }
     runs = run_in_turn(calls, setting.repetitions)
-    ours, what = series("serve", "requests", REQUESTS, runs["ours"]), "a page of 100 rows that is in memory, one core"
+    ours, what = (
+        build_checked_series("serve", "requests", REQUESTS, runs["ours"]),
+        "a page of 100 rows that is in memory, one core",
+    )
     yield Line(what, ours, bar=Bar("a second", REQUESTS_A_SECOND))
     if "datasette" not in runs:
         yield Skipped(f"{what}, against Datasette", "datasette is not installed")
         return
-    baseline = series("datasette, a table of the same numbers", "requests", REQUESTS, runs["datasette"])
+    baseline = build_checked_series("datasette, a table of the same numbers", "requests", REQUESTS, runs["datasette"])
     yield Line(f"{what}, against Datasette", ours, baseline, Bar("times as fast", 1))
 
 
@@ -85,8 +91,8 @@ def measure_answers(setting: Setting, url: str) -> Iterator[Line]:
         }
         both = run_in_turn(pair, setting.repetitions)
         ours, baseline = (
-            series("answer", "answers", 1, both["answers"]),
-            series("the command", "answers", 1, both["commands"]),
+            build_checked_series("answer", "answers", 1, both["answers"]),
+            build_checked_series("the command", "answers", 1, both["commands"]),
         )
         yield Line(
             f"{description}, as known at an earlier position, {games:,} games", ours, baseline, Bar("times as fast", 1)
@@ -94,7 +100,7 @@ def measure_answers(setting: Setting, url: str) -> Iterator[Line]:
     for kind, runs in run_in_turn(calls, setting.repetitions).items():
         what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"
         median = f"median {1_000 * runs[0].details['median']:.1f} ms"
-        yield Line(what, series("answer", "answers", 1, runs), bar=Bar("seconds", ANSWER_S), note=median)
+        yield Line(what, build_checked_series("answer", "answers", 1, runs), bar=Bar("seconds", ANSWER_S), note=median)
 
 
 def measure_appends(setting: Setting, store: Store) -> Iterator[Line]:
@@ -107,7 +113,7 @@ def measure_appends(setting: Setting, store: Store) -> Iterator[Line]:
     for clients, runs in run_in_turn({f"{clients} clients": call for clients, call in calls.items()}, 3).items():
         yield Line(
             f"the longest of 100 single durable appends while {clients} read pages in a loop, {store.name}",
-            series("append", "appends", 1, runs),
+            build_checked_series("append", "appends", 1, runs),
             bar=Bar("seconds", APPEND_S),
             note=f"median {1_000 * runs[0].details['median']:.1f} ms",
         )
@@ -121,7 +127,9 @@ def measure_memory(setting: Setting) -> Iterator[Line]:
     first, last = (resident_bytes / 1e6 for resident_bytes in run.details["held"])
     note = f"{first:,.0f} MB after a tenth of them, {last:,.0f} MB after all"
     what = f"{count:,} different coordinates in a row, {count:,} games: memory"
-    yield Line(what, series("answers", "answers", count, [run]), bar=Bar("gigabytes", COORDINATES_GB), note=note)
+    yield Line(
+        what, build_checked_series("answers", "answers", count, [run]), bar=Bar("gigabytes", COORDINATES_GB), note=note
+    )
 
 
 def _with_club(store: Store, history: History) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Line, Skipped, series
+from benchmarks.results import Line, Skipped, build_checked_series
 from benchmarks.rows import appending, ladders, rebuilding, single
 from benchmarks.setting import Setting
 from benchmarks.stores import Store, run_postgres_store
@@ -37,7 +37,7 @@ def measure_writers(setting: Setting, store: Store) -> Iterator[Line]:
     }
     for name, runs in run_in_turn(calls, setting.repetitions).items():
         what = f"single durable appends by {name}, {store.name}; a reader behind them misses none"
-        yield Line(what, series("append", "events", history.games, runs))
+        yield Line(what, build_checked_series("append", "events", history.games, runs))
 
 
 def _defer_arguments(store: Store, history: History, writers: int) -> Callable[[], Mapping[str, Any]]:

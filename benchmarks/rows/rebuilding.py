@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, find_fastest, measure, run_in_turn
-from benchmarks.results import Bar, Line, Run, Skipped, series
+from benchmarks.results import Bar, Line, Run, Skipped, build_checked_series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
@@ -34,20 +34,22 @@ def measure_rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     if store.name != setting.sqlite.name:
         calls["sqlite"] = Call("benchmarks.ours:rebuild", {"url": setting.sqlite.ledger(history)})
     runs = run_in_turn(calls, setting.repetitions)
-    ours = series("rebuild", "games", games, runs["ours"])
+    ours = build_checked_series("rebuild", "games", games, runs["ours"])
     if "sqlite" in runs:
-        baseline = series("rebuild from SQLite", "games", games, runs["sqlite"])
+        baseline = build_checked_series("rebuild from SQLite", "games", games, runs["sqlite"])
         yield Line(f"{what}, against SQLite", ours, baseline, Bar("times as fast", round(1 / SQLITE_TIMES, 2)))
     if "eventsourcing" in runs:
         _require_agreement(url, runs["eventsourcing"][0])
         variant = calls["eventsourcing"].arguments
         assert not callable(variant)
         label = f"eventsourcing ({variant['variant']})"
-        yield Line(what, ours, series(label, "games", games, runs["eventsourcing"]), Bar("times as fast", 5))
+        yield Line(
+            what, ours, build_checked_series(label, "games", games, runs["eventsourcing"]), Bar("times as fast", 5)
+        )
     else:
         yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
     if "reading" in runs:
-        limit = series("SELECT and parse alone (pyarrow)", "games", games, runs["reading"])
+        limit = build_checked_series("SELECT and parse alone (pyarrow)", "games", games, runs["reading"])
         yield Line(f"{what}, against the decoding limit", ours, limit, Bar("times as fast", 0.8))
     else:
         yield Skipped(f"{what}, against the decoding limit", "pyarrow is not installed")

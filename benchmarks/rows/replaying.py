@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks import data
 from benchmarks.histories import History
 from benchmarks.measuring import Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, Run, Skipped, series
+from benchmarks.results import Bar, Line, Run, Skipped, build_checked_series
 from benchmarks.setting import Setting
 
 GIGABYTES_MAX = 1.5
@@ -26,16 +26,16 @@ def measure_replay(setting: Setting) -> Iterator[Line | Skipped]:
     }
     measure(ours)  # after it, everything cacheable is cached
     runs = run_in_turn(calls, setting.repetitions)
-    cached = series("from cached columns to points", "games", games, runs["ours"])
+    cached = build_checked_series("from cached columns to points", "games", games, runs["ours"])
     yield Line(f"{what}: memory", cached, bar=Bar("gigabytes", GIGABYTES_MAX))
     if "loop" not in runs:
         yield Skipped(f"{what}, against a loop by hand", "numba is not installed")
         return
     digests = {run.details["digest"] for measured in runs.values() for run in measured}
     assert len(digests) == 1, "the loop by hand computes other points"
-    loop = series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
+    loop = build_checked_series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
     yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.7), note=_describe_parts(runs["ours"]))
-    yield Line(f"{what}, its stream in memory", series("replay", "games", games, runs["in memory"]), loop)
+    yield Line(f"{what}, its stream in memory", build_checked_series("replay", "games", games, runs["in memory"]), loop)
 
 
 def _describe_parts(runs: list[Run]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from benchmarks import data
 from benchmarks.histories import History
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.results import Bar, Line, Skipped, build_checked_series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
@@ -18,10 +18,10 @@ def measure_sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     """Compare imports of 50,000 rows as .xlsx, in the usual form and as clubs keep them, with CSV."""
     history = History(games=setting.games(GAMES), late=False)
     for form, description in FORMS.items():
-        files = {kind: data.table(setting.folder, history, form, kind) for kind in (".xlsx", ".csv")}
+        files = {suffix: data.table(setting.folder, history, form, suffix) for suffix in (".xlsx", ".csv")}
         with open(files[".csv"], encoding="utf-8") as file:
             rows = sum(1 for _ in file) - 1
-        calls = {kind: _import(store, path, form) for kind, path in files.items()}
+        calls = {suffix: _import(store, path, form) for suffix, path in files.items()}
         runs = run_in_turn(calls, setting.repetitions)
         if not runs:
             yield Skipped(f"import of {rows:,} rows as .xlsx", "python-calamine is not installed")
@@ -29,8 +29,8 @@ def measure_sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         reader = max(run.details["reader_bytes"] for run in runs[".xlsx"])
         yield Line(
             f"import of {rows:,} rows {description}, {store.name}, .xlsx against CSV",
-            series("xlsx", "rows", rows, runs[".xlsx"]),
-            series("CSV", "rows", rows, runs[".csv"]),
+            build_checked_series("xlsx", "rows", rows, runs[".xlsx"]),
+            build_checked_series("CSV", "rows", rows, runs[".csv"]),
             Bar("times as fast", 0.5),
             note=f"its reader at most {reader / 1e6:,.0f} MB besides",
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks.histories import History
 from benchmarks.measuring import Call, run_in_turn
-from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.results import Bar, Line, Skipped, build_checked_series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
@@ -33,13 +33,13 @@ def measure_single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     runs = run_in_turn(calls, setting.repetitions)
     for journal in journals:
         title = f"{events:,} single durable appends, {store.name}{journal}"
-        ours = series("append", "events", events, runs[f"append{journal}"])
-        raw = series("INSERT and COMMIT", "events", events, runs[f"raw{journal}"])
+        ours = build_checked_series("append", "events", events, runs[f"append{journal}"])
+        raw = build_checked_series("INSERT and COMMIT", "events", events, runs[f"raw{journal}"])
         yield Line(f"{title}, against raw commits", ours, raw, Bar("times as fast", 0.7))
         if journal.endswith("truncate"):
             continue
         if "eventsourcing" in runs:
-            baseline = series("eventsourcing, single saves", "events", events, runs["eventsourcing"])
+            baseline = build_checked_series("eventsourcing, single saves", "events", events, runs["eventsourcing"])
             yield Line(f"{title}, against eventsourcing", ours, baseline, Bar("times as fast", 1))
         else:
             yield Skipped(f"{title}, against eventsourcing", "eventsourcing is not installed")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.measuring import PROGRAM, ROOT, Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, series
+from benchmarks.results import Bar, Line, build_checked_series
 from benchmarks.setting import Setting
 from ratings_ledger.cli.completion.stored_names import write_names
 
@@ -32,8 +32,8 @@ def measure_start(setting: Setting) -> Iterator[Line]:
         runs = run_in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
         yield Line(
             f"{what}, cold process",
-            series(" ".join(what.split()[:2]), "answers", 1, runs["ours"]),
-            series(f"python -c 'import {library}'", "imports", 1, runs["imports"]),
+            build_checked_series(" ".join(what.split()[:2]), "answers", 1, runs["ours"]),
+            build_checked_series(f"python -c 'import {library}'", "imports", 1, runs["imports"]),
             Bar("times the time", times),
         )
     yield from _measure_completions(setting, url)
@@ -59,7 +59,7 @@ def _measure_completions(setting: Setting, url: str) -> Iterator[Line]:
         runs = run_in_turn(calls, REPETITIONS * setting.repetitions, warm_up=1)
         yield Line(
             f"completing {what}, cold process",
-            series("ratings", "answers", 1, runs["ours"]),
-            series("python -c 'import click'", "imports", 1, runs["imports"]),
+            build_checked_series("ratings", "answers", 1, runs["ours"]),
+            build_checked_series("python -c 'import click'", "imports", 1, runs["imports"]),
             Bar("times the time", 2.0),
         )

@@ -1,20 +1,20 @@
-"""Compare rules with state with other implementations, and measure a tour of tennis."""
+"""Compare our rules with state to other implementations, and measure a replay of a tennis tour."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from benchmarks import tennis
 from benchmarks.histories import History
-from benchmarks.measuring import Call, measure, run_in_turn
-from benchmarks.results import Bar, Line, Run, Skipped, series
+from benchmarks.measuring import ROOT, Call, measure, run_in_turn
+from benchmarks.results import Bar, Line, Run, Skipped, build_checked_series
 from benchmarks.setting import Setting
 
 # the maximum difference from a loop that does not round ratings to millionths after every game
-POINTS_MAX = 0.01
+POINTS_DIFFERENCE_MAX = 0.01
 
 
 class Peer(NamedTuple):
-    """A baseline of a system: its function, its number of games, the required speed of ours, and its package.
+    """A baseline of a system: its function, its games, how many times as fast our replay must be, and its package.
 
     A baseline without a package has to compute the same ratings.
     """
@@ -26,7 +26,7 @@ class Peer(NamedTuple):
 
 
 NUMBER_WORDS = {2: "two", 4: "four"}
-PYTHON = "a plain loop of Python"
+PYTHON = "a plain Python loop"
 # for each ruleset of the folder `later`: the number of players in a game, and the baselines by name
 SYSTEMS: dict[str, tuple[int, dict[str, Peer]]] = {
     "bench-glicko-1": (
@@ -56,7 +56,7 @@ def measure_systems(setting: Setting) -> Iterator[Line | Skipped]:
 
 
 def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Peer]) -> Iterator[Line | Skipped]:
-    """Compare a rule with state with its baselines."""
+    """Compare a rule with state to its baselines."""
     games = setting.games(1_000_000)
     history = History(games=games, size=size, late=False)
     system = name.removeprefix("bench-").removesuffix("-1")
@@ -72,9 +72,9 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
     measured = runs.pop("ours")
     if PYTHON in runs:
         _check_points(measured, runs[PYTHON])
-    ours = series("replay", "games", games, measured)
+    ours = build_checked_series("replay", "games", games, measured)
     for label, baseline_runs in runs.items():
-        baseline = series(label, "games", counts[label], baseline_runs)
+        baseline = build_checked_series(label, "games", counts[label], baseline_runs)
         yield Line(f"{what}, against {label}", ours, baseline, Bar("times as fast", peers[label].bar))
     for label in peers.keys() - runs.keys():
         yield Skipped(f"{what}, against {label}", f"{peers[label].package} is not installed")
@@ -83,15 +83,17 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
 def _check_points(ours: Sequence[Run], plain_loop: Sequence[Run]) -> None:
     """Check that two programs computed the same ratings. Raises `AssertionError`."""
     points, plain_points = ours[0].details["points"], plain_loop[0].details["points"]
-    assert points.keys() == plain_points.keys(), "the plain loop rates other players"
+    assert points.keys() == plain_points.keys(), "the plain loop rates different players"
     furthest = max(abs(points[player] - plain_points[player]) for player in points)
-    assert furthest < POINTS_MAX, f"the plain loop computes other ratings, by {furthest}"
+    assert furthest < POINTS_DIFFERENCE_MAX, (
+        f"our ratings differ from the plain loop's by up to {furthest}; the limit is {POINTS_DIFFERENCE_MAX}"
+    )
 
 
 def _replay_matches(setting: Setting) -> Iterator[Line | Skipped]:
     """Measure a replay of all matches of a tour under Glicko, from decoded columns."""
     if not (file := tennis.MATCHES_FILE).exists():
-        yield Skipped("matches of tennis", f"{file.parent.name}/{file.name} is not there")
+        yield Skipped("tennis matches", f"../{file.relative_to(ROOT.parent)} is missing; add it to measure this line")
         return
     url = tennis.ledger(setting.folder, setting.games_max)
     call = Call("benchmarks.ours:replay_decoded", {"url": url, "name": "bench-glicko-1"})
@@ -101,5 +103,7 @@ def _replay_matches(setting: Setting) -> Iterator[Line | Skipped]:
     quickest = min(runs).details
     parts = [f"{part} {quickest[part]:.2f} s" for part in ("stream", "replay")]
     note = ", ".join([*parts, f"decoding before it {quickest['decode']:.2f} s"])
-    what = f"{games:,} matches of tennis by glicko, from decoded columns to points, one core"
-    yield Line(what, series("replay", "games", games, runs), bar=Bar("seconds", MATCHES_SECONDS), note=note)
+    what = f"{games:,} tennis matches by glicko, from decoded columns to points, one core"
+    yield Line(
+        what, build_checked_series("replay", "games", games, runs), bar=Bar("seconds", MATCHES_SECONDS), note=note
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from builders import format_game_line
 from ledgers import create_ledger
-from output_filters import select_counts
+from output_filters import remove_names_and_changes
 from own_rules import find_shipped_texts
 from stores import make_empty_ledger, record_lines
 
@@ -32,7 +32,7 @@ def db(copy_ledger_file: Callable[..., str]) -> str:
 
 def summarise_import(result: Any) -> dict[str, Any]:
     """Return the JSON of an import without messages, each rejection as (file, line, code)."""
-    output = select_counts(json.loads(result.stdout))
+    output = remove_names_and_changes(json.loads(result.stdout))
     output["rejected"] = [
         (Path(r["file"]).name if r["file"] else None, r["line"], r["code"]) for r in output["rejected"]
     ]

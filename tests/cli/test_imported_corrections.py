@@ -24,7 +24,7 @@ from correction_helpers import (
     read_json,
     read_points,
 )
-from output_filters import select_counts
+from output_filters import remove_names_and_changes
 
 DECIDED_AT = "2010-04-01T12:00:00Z"
 
@@ -91,7 +91,7 @@ def history_db(copy_ledger_file: Callable[..., str]) -> str:
 def import_lines(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:
     """Import lines and return the JSON, with the rejections as (line, code)."""
     result = ratings("import", "-", "--format", "json", *arguments, db=db, input="".join(lines))
-    report = select_counts(json.loads(result.stdout))
+    report = remove_names_and_changes(json.loads(result.stdout))
     report["rejected"] = [(rejection["line"], rejection["code"]) for rejection in report["rejected"]]
     assert result.exit_code == int(bool(report["rejected"]))
     return dict(report)

@@ -10,7 +10,7 @@ import pytest
 from correction_helpers import Ratings, read_head
 from rich.cells import cell_len
 from sheet_files import ods, xlsx
-from sheets_synced import create_catan_ledger
+from sync_helpers import create_catan_ledger
 from terminals import run_on_terminal, type_answers
 
 GAME_OPTION = ("--set", "game=catan")

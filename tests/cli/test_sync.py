@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, read_digests, read_json
 from interleaving import act_before_next
-from sheets_synced import ROWS, SET, Club, count_differences, create_catan_ledger
+from sync_helpers import ROWS, SET, Club, count_differences, create_catan_ledger
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from correction_helpers import Ratings, build_galactic_line, read_digests
 from fault_helpers import fork_child
 from sheet_files import xlsx
-from sheets_synced import ROWS, SET, Club, count_differences, create_catan_ledger
+from sync_helpers import ROWS, SET, Club, count_differences, create_catan_ledger
 from terminals import CTRL_D, type_answers
 
 from ratings_ledger.ledger.store import appending

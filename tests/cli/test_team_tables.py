@@ -101,7 +101,10 @@ def test_known_id_is_not_split_and_is_reported(table: Path, tmp_path: Path, rati
 
 
 def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
-    """Correcting with a table just imported changes nothing: it is read the same way, without a column for the game."""
+    """Correcting with a table just imported changes nothing, even without a column `game_id`.
+
+    A correction does not split a known id either.
+    """
     url = make_tennis_ledger(ratings, tmp_path, "--system", "weng-lin")
     ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
     assert ratings("import", table, "--new-names", "accept", db=url).exit_code == 0

@@ -1,5 +1,6 @@
-"""docs/adding-a-rule.md from its first file to its last command: the package is built, installed beside this program,
-used, and removed again. No module of this program names it.
+"""Run docs/adding-a-rule.md from its first file to its last command.
+
+The page builds two packages, which no module of this program names. The tests use its ledger with and without them.
 """
 
 import re
@@ -41,7 +42,9 @@ def rule_page(tmp_path_factory: pytest.TempPathFactory) -> RulePage:
     return RulePage(refresh_page(PAGE, folder, ROOT), folder)
 
 
-@pytest.mark.skipif(find_spec("numba") is None, reason="the page was written with the extra fast")
+@pytest.mark.skipif(
+    find_spec("numba") is None, reason="the page was written with the extra `fast` (numba), which is not installed"
+)
 def test_page_is_up_to_date(rule_page: RulePage) -> None:
     """The page shows what its commands print now."""
     assert mask_volatile(rule_page.text) == mask_volatile(PAGE.read_text(encoding="utf-8")), "make docs"
@@ -73,8 +76,8 @@ def test_program_does_not_know_the_rule(name: str) -> None:
     assert modules == []
 
 
-def test_rule_with_state_is_tried_compiled(rule_page: RulePage) -> None:
-    """The trial of the rule with two numbers scores 1,000 random games, interpreted and compiled."""
+def test_rule_with_state_is_tried_interpreted_and_compiled(rule_page: RulePage) -> None:
+    """The trial of a rule that keeps two numbers for each player scores 1,000 games, interpreted and compiled."""
     assert "club-steady@1 can be published" in rule_page.text
     trial = rule_page.text.partition("club-steady@1 can be published")[2].splitlines()[1]
     assert "1,000 scored" in trial
@@ -92,7 +95,10 @@ def test_missing_package_is_named(rule_page: RulePage, ratings: Callable[..., An
 
 
 def test_other_ladders_work_without_package(rule_page: RulePage, ratings: Callable[..., Any]) -> None:
-    """Without the package, games on other ladders can be recorded, read, corrected and stored."""
+    """Without the package, games on other ladders can be recorded, read and corrected.
+
+    `rebuild` stores the standings of these ladders, although it exits with 1.
+    """
     game = ["--game", "club-catan", "--game-id", "c-1", "--at", "2025-07-01T20:00Z"]
     assert ratings("record", *game, "Dvora", "Bruno", "陳美", db=rule_page.db).exit_code == 0
     assert ratings("correct", "c-1", "Bruno", "Dvora", "陳美", "--reason", "r", db=rule_page.db).exit_code == 0
@@ -102,7 +108,7 @@ def test_other_ladders_work_without_package(rule_page: RulePage, ratings: Callab
     assert ratings("rebuild", db=rule_page.db).exit_code == 1
     with closing(sqlite3.connect(rule_page.folder / "ratings.db")) as connection:
         stored = dict(connection.execute("SELECT ladder, count(*) FROM live_standings GROUP BY ladder").fetchall())
-    # the missing rule's ladder serves what it had
+    # the ladder of the missing rule keeps its old stored standings
     assert stored == {"club-catan-elo/3-4": 3, "club-catan-elo/all": 3, "galactic-points": 2, LADDER: 4}
 
 

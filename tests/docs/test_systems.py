@@ -1,6 +1,6 @@
 """The pages of docs/systems match the shipped rulesets, and the numbers in their text match the rules.
 
-Their commands are run with those of all other pages, by test_readme.py.
+Their commands are run with those of all other pages, by test_page_examples.py.
 """
 
 import json

@@ -9,7 +9,7 @@ from oracle.questions import Answer, Question
 from oracle.rulesets import BOOK, apply_book, find_book_ladder, get_ruleset_id, list_versions
 from oracle.running import Ladder, replay
 
-LISTS = {"catan-points/1": build_month_list, "annual-places/1": build_year_list}
+LIST_BUILDERS = {"catan-points/1": build_month_list, "annual-places/1": build_year_list}
 
 
 def ask(log: Log, question: Question) -> Answer | None:
@@ -19,15 +19,15 @@ def ask(log: Log, question: Question) -> Answer | None:
     if not versions:
         return None
     view = View(known, question.upto)
-    if versions[0].rule in LISTS:
-        return LISTS[versions[0].rule](view, question.ladder, versions)
+    if versions[0].rule in LIST_BUILDERS:
+        return LIST_BUILDERS[versions[0].rule](view, question.ladder, versions)
     return replay(view, question.ladder, versions).build_answer()
 
 
 def compute_every_list(log: Log, ruleset_id: str, upto: datetime | None = None) -> dict[str, Answer]:
     """Return all lists of a ruleset that have a counted game, by name."""
     view, versions = View(log, upto), list_versions(log, ruleset_id)
-    return {name: LISTS[versions[0].rule](view, name, versions) for name in view.group_counted_games(versions)}
+    return {name: LIST_BUILDERS[versions[0].rule](view, name, versions) for name in view.group_counted_games(versions)}
 
 
 def compute_ladders(log: Log, upto: datetime | None = None) -> dict[str, Ladder]:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from oracle.counting import Counted, View
-from oracle.ladders import LISTS, ask
+from oracle.ladders import LIST_BUILDERS, ask
 from oracle.lists import compute_month
 from oracle.log import Game, Log, compute_places, list_seats
 from oracle.questions import Answer, Question, Row
@@ -98,7 +98,7 @@ class Course:
 
     def list_steps(self, player: str) -> list[Step]:
         """Return the steps of a player; on lists the points are sums."""
-        if self.rule not in LISTS:
+        if self.rule not in LIST_BUILDERS:
             steps = self.ladder.history.get(player, [])
             return [Step(game, place, before + change) for game, place, before, change in steps]
         own_games = self.list_games(player)
@@ -162,7 +162,7 @@ class Course:
     @cached_property
     def ranks(self) -> tuple[str, list[tuple[datetime, str | None, Answer]]]:
         """The unit between the states of the standings, and each state's time, game and standings."""
-        if self.rule not in LISTS:
+        if self.rule not in LIST_BUILDERS:
             return "step", [(at, game, ladder.build_answer()) for ladder, at, game in self.replay_steps()]
         if self.rule == "annual-places/1":
             year = self.question.ladder[-4:]

@@ -58,7 +58,7 @@ def load_ratings(ratings, db: str, ladder: str) -> dict[str, tuple[Fraction, int
 
 
 def test_published_ratings_are_reproduced(ratings, club_db):
-    """A replay, rounded, has all 55 published ratings."""
+    """The rounded points and the numbers of games of a replay equal all 55 published rows."""
     rows = read_published_ratings()
     assert len(rows) == 55
     computed = {name: load_ratings(ratings, club_db, ladder) for name, ladder in LADDERS.items()}
@@ -81,7 +81,7 @@ def test_published_averages_are_reproduced(ratings, club_db):
 def test_textbook_rule_changes_the_table(ratings, changeable_db):
     """The textbook version, published later, changes ratings by up to 4.3 points.
 
-    The old table can still be read as known before, and under the old version.
+    The old table can still be read as of the earlier log position (`--known-at`), or under the old version (`--rules`).
     """
     before = load_ratings(ratings, changeable_db, "club-catan-elo/all")
     head = json.loads(ratings("status", "--format", "json", db=changeable_db).stdout)["position"]

@@ -1,4 +1,4 @@
-"""The commands of the pages are run, and print what the pages show."""
+"""Run the commands of all pages and the cells of all notebooks: their output is what the pages show."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def test_cells_give_what_the_notebook_shows(notebook: Path) -> None:
 
 
 def test_there_are_notebooks() -> None:
-    """The examples have a season, an audit and a comparison as notebooks."""
+    """The examples include three notebooks: an audit, a season, and a comparison of two systems."""
     assert [path.stem for path in NOTEBOOKS] == ["audit", "season", "two-systems"]
 
 
@@ -50,13 +50,16 @@ def test_cells_are_run_as_jupyter_runs_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_readme_shows_what_a_program_gets() -> None:
+def test_python_examples_of_the_readme_give_the_output_shown() -> None:
     """The Python examples of the README give the output that it shows."""
     assert run_examples((ROOT / "README.md").read_text(encoding="utf-8")) == ""
 
 
 def test_readme_is_short() -> None:
-    """The README has 200 lines at most; its first screen says whom it is for, what it answers and how to set it up."""
+    """The README has at most 200 lines, among them 8 commands and 8 lines of Python.
+
+    Its first screen says whom it is for, what it answers and how to set it up.
+    """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 200
     first = "\n".join(text.splitlines()[:30])
@@ -72,7 +75,7 @@ def test_readme_is_among_the_pages() -> None:
 
 
 def test_page_can_hold_files(tmp_path: Path) -> None:
-    """A file shown on a page is available to its commands, by name or on standard input."""
+    """A file shown on a page is written first, so a command on the page can read it from standard input."""
     (tmp_path / "root" / "examples").mkdir(parents=True)
     page = tmp_path / "root" / "page.md"
     game = (
@@ -90,8 +93,8 @@ def test_page_can_hold_files(tmp_path: Path) -> None:
     )
 
 
-def test_changed_output_and_failure_are_seen(tmp_path: Path) -> None:
-    """Output that differs from the page is noticed, and a command that fails is refused."""
+def test_changed_output_is_replaced_and_failure_is_refused(tmp_path: Path) -> None:
+    """Output that differs from the page is replaced. A command must exit with the code that the page states, or 0."""
     root = tmp_path / "root"
     (root / "examples").mkdir(parents=True)
     page = root / "page.md"
