@@ -42,8 +42,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _record(self, kind: str, name: str, query: dict[str, str]) -> tuple[HTTPStatus, Any]:
         if kind != "games":
-            return HTTPStatus.NOT_FOUND, {"message": "PUT /games/ID"}
+            return HTTPStatus.NOT_FOUND, {"message": "no such address; use PUT /games/ID"}
         game = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        if not isinstance(game, dict) or "occurred_at" not in game:
+            raise ValueError("send a game as a JSON object with occurred_at")
         proposed = {"type": "game.recorded", "occurred_at": game.pop("occurred_at"), "data": {**game, "game_id": name}}
         (event,) = self.server.ledger.propose(proposed, by="service").commit().events
         return HTTPStatus.CREATED if event.appended else HTTPStatus.OK, event._asdict()
@@ -54,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "feed":
             page = self.server.ledger.log(int(query.get("after", 0)), int(query.get("limit", 100)))
             return HTTPStatus.OK, [row.event for row in page.rows]
-        return HTTPStatus.NOT_FOUND, {"message": "GET /standings/LADDER or /feed?after=N"}
+        return HTTPStatus.NOT_FOUND, {"message": "no such address; use GET /standings/LADDER or GET /feed?after=N"}
 
     def _answer(self, handle: Any) -> None:
         url = urlsplit(self.path)
@@ -65,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
             status, answer = HTTPStatus.SERVICE_UNAVAILABLE, {"code": problem.reason, "message": str(problem)}
         except rl.LedgerError as problem:
             status, answer = HTTPStatus.UNPROCESSABLE_ENTITY, {"code": problem.reason, "message": str(problem)}
-        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        except ValueError as problem:
             status, answer = HTTPStatus.BAD_REQUEST, {"code": "bad-request", "message": str(problem)}
         content = json.dumps(answer, ensure_ascii=False).encode()
         self.send_response(status)
@@ -76,6 +78,6 @@ class Handler(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    with rl.open(sys.argv[1], create=True) as opened:
-        opened.publish("elo-chess", by="service")
-        Service(("127.0.0.1", int(sys.argv[2])), opened).serve_forever()
+    with rl.open(sys.argv[1], create=True) as ledger:
+        ledger.publish("elo-chess", by="service")
+        Service(("127.0.0.1", int(sys.argv[2])), ledger).serve_forever()

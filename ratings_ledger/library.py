@@ -506,7 +506,8 @@ class Ledger:
         Raises:
             BadArgument: An argument is invalid.
             Unknown: The player is unknown, or the ladder has no such published list.
-            RuleFailed: The rule failed at a game.
+            RulesetUnusable: The ladder's ruleset cannot be used.
+            RuleFailed: The rule failed, so the ladder cannot be replayed.
         """
         view = Snapshot(self._store, note=_find_note_handler(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
@@ -519,13 +520,14 @@ class Ledger:
 
         Args:
             ruleset: The candidate, in any form that `publish` accepts; of several versions, the last one.
-            view: The view with the games to score.
+            view: The view with the games to score; its `rules` are ignored.
             ladders: The ladders to score, by default all of the ruleset.
 
         Raises:
             BadArgument: An argument is invalid, for example the ruleset.
             Unknown: A ladder has no games.
             RulesetRefused: The candidate conflicts with other versions.
+            RulesetUnusable: The published ruleset of a ladder cannot be used.
         """
         return view.simulate([({}, _read_source(ruleset, self._read_zone())[-1].ruleset)], ladders)
 

@@ -5,10 +5,10 @@
 writes games.csv, events.jsonl and the tables under expected/. It shares no code with the program, so the tables are an
 independent check.
 
-In YEAR, a line is a list: city, group, month, and the games in the order of play. A game has its players in the order
-of their places, each by the first letter of the name:
+Each line of YEAR stands for one monthly list: its city, group and month, then the games in the order of play. A game
+has its players in the order of their places, each by the first letter of the name:
 
-    a=bcd      anna and ben are tied first, then cleo and dora
+    a=bcd      anna and ben are tied for first, cleo is third, dora fourth
     acd/ke     dora left her seat, and käthe finished for her
     ghi!       ida left her seat, and nobody took it
     -edbc      the game was aborted by agreement and does not count
@@ -42,7 +42,7 @@ Wien cities-knights 08  ghi gih hgi ghi! igh hgi ghi
 Wien cities-knights 11  dghi gdhi hgdi dhgi idgh ghdi hgi
 """
 NAMES = {name[0]: name for name in ("anna", "ben", "cleo", "dora", "emil", "fritz", "gabi", "hans", "ida", "käthe")}
-# all other players have a premium account from the beginning
+# an account is premium until a line here says otherwise
 ACCOUNTS = """
 2010-01-01T00:00:00Z registered emil free
 2010-06-15T12:00:00Z account_changed gabi free
@@ -54,6 +54,7 @@ ACCOUNTS = """
 END = "2010-12-31T23:00:00Z"  # midnight in Berlin, where the lists are kept
 POINTS = {2: [3, 1], 3: [4, 2, 1], 4: [5, 3, 2, 1], 5: [6, 4, 3, 2, 1], 6: [7, 5, 4, 3, 2, 1]}
 GOLD = {1: 2, 2: 1, 3: 1, 4: 1, 5: 1}
+MISSING_PLACE = 150  # the place for a month without one
 
 
 def games():
@@ -101,7 +102,10 @@ def events():
 
 
 def points_of(seats):
-    """Return the points of each player who kept their seat; tied seats share the points of their places."""
+    """Return the points by player, without the seats that a substitute took over.
+
+    Tied seats share the points of their places.
+    """
     points = {}
     for place, name, substitute, _ in seats:
         if not substitute:
@@ -110,7 +114,7 @@ def points_of(seats):
     return points
 
 
-def ladders():
+def group_games_by_list():
     """Return the games of each monthly list in the order of play, as (id, points by player)."""
     games_by_list = defaultdict(list)
     for city, group, month, game_id, _, aborted, seats in games():
@@ -125,10 +129,10 @@ def ranked(values):
     return {player: 1 + sum(other > value for other in values.values()) for player, value in values.items()}
 
 
-def months():
+def compute_monthly_lists():
     """Return for each monthly list its games, and rows of (place or None, player, mean, games, gold)."""
     lists = {}
-    for name, played in ladders().items():
+    for name, played in group_games_by_list().items():
         gains = defaultdict(list)
         for _, points in played:
             for player, gained in points.items():
@@ -150,10 +154,10 @@ def find_free_players():
     return {player for player, account in accounts.items() if account == "free"}
 
 
-def years():
+def compute_annual_lists():
     """Return for each annual list rows of (place or None, player, {month: place}, the best four places)."""
     by_month = defaultdict(lambda: defaultdict(dict))
-    for name, (_, rows) in months().items():
+    for name, (_, rows) in compute_monthly_lists().items():
         kind, *_, month = name.split("/")
         if kind == "catan-monthly":
             for place, player, *_ in rows:
@@ -161,7 +165,7 @@ def years():
                     by_month[name.replace("monthly", "annual").removesuffix(month[4:])][player][month[5:]] = place
     lists = {}
     for name, players in sorted(by_month.items()):
-        best = {player: sorted([*places.values(), 150, 150, 150, 150])[:4] for player, places in players.items()}
+        best = {player: sorted([*places.values(), *[MISSING_PLACE] * 4])[:4] for player, places in players.items()}
         excluded = set() if "/basic/" in name else find_free_players()
         places = ranked({player: -sum(four) for player, four in best.items() if player not in excluded})
         rows = [(places.get(player), player, players[player], four) for player, four in best.items()]
@@ -177,7 +181,7 @@ def people():
             started[name] += 1
             finished[name] += not left
             taken_over[substitute] += 1
-    for name, (_, rows) in months().items():
+    for name, (_, rows) in compute_monthly_lists().items():
         for _, player, _, _, paid in rows if name.startswith("catan-monthly/") else ():
             gold[player] += paid
     for name in sorted(NAMES.values()):
@@ -219,14 +223,14 @@ def people_text(rows):
     )
 
 
-def expected():
+def build_expected_files():
     """Return the texts of the files under expected/, by name."""
-    lists = months()
+    lists = compute_monthly_lists()
     texts = {
         f"{kind}.txt": [month_text(name, *lists[name]) for name in sorted(lists) if name.startswith(f"catan-{kind}/")]
         for kind in ("monthly", "open")
     }
-    texts["annual.txt"] = [year_text(name, rows) for name, rows in years().items()]
+    texts["annual.txt"] = [year_text(name, rows) for name, rows in compute_annual_lists().items()]
     texts["people.txt"] = [people_text(people())]
     return {name: "\n\n\n".join(parts) + "\n" for name, parts in texts.items()}
 
@@ -237,5 +241,5 @@ if __name__ == "__main__":
     lines = [json.dumps(event, ensure_ascii=False) + "\n" for event in events()]
     (FOLDER / "events.jsonl").write_text("".join(lines), encoding="utf-8")
     (FOLDER / "expected").mkdir(exist_ok=True)
-    for name, text in expected().items():
+    for name, text in build_expected_files().items():
         (FOLDER / "expected" / name).write_text(text, encoding="utf-8")

@@ -160,7 +160,8 @@ def _start_processes(executor: Any) -> "list[BaseProcess]":
         # with a larger pipe, a worker can continue before the pool's thread has read the last result
         with suppress(OSError):
             fcntl.fcntl(executor._result_queue._writer.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    # while this process keeps this end open, the pool's thread would wait for ever for the rest of a truncated message
+    # if this process kept the pipe's writing end open, the pool's thread would wait for ever for the rest of a
+    # truncated message
     executor._result_queue._writer.close()
     return list(executor._processes.values())
 
@@ -214,12 +215,12 @@ def _list_open_files() -> dict[int, tuple[int, ...]]:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Block Ctrl-C until a new process can handle it, and keep that process from closing standard input."""
+    """Block Ctrl-C while processes start, and keep them from closing standard input."""
     mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     stdin, sys.stdin = sys.stdin, None
     try:
         with warnings.catch_warnings():
-            # newer Pythons warn about threads in a forked process; no thread here holds a lock that a worker needs
+            # newer Pythons warn when a process with threads forks; no thread here holds a lock that a worker needs
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
@@ -254,7 +255,7 @@ def _begin_work(
         if sys.platform == "linux":
             import ctypes
 
-            # needed as well, because the thread cannot run while compiled code holds the interpreter
+            # needed as well, because the thread cannot run while compiled code holds the interpreter lock
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     except (RuntimeError, ImportError, OSError, MemoryError):
         os._exit(1)  # there is no memory for a thread; the parent reports the lost worker

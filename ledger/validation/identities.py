@@ -109,9 +109,11 @@ class Identities:
             raise Refused("rename-loop", f"{quote(player)} cannot be renamed to itself; choose a different new {noun}")
         if self.current(new_player) == player:
             withdrawal = _describe_withdrawal(find_position(new_player))
+            next_id = self._next[new_player]
+            chain = quote(next_id) if next_id == player else f"{quote(next_id)}, and so to {quote(player)}"
             raise Refused(
                 "rename-loop",
-                f"{quote(new_player)} is already renamed to {quote(player)}; to reverse this, {withdrawal}; then "
+                f"{quote(new_player)} is already renamed to {chain}; to reverse this, {withdrawal}; then "
                 f"rename {quote(player)} if anything is recorded under that {noun}",
             )
 

@@ -1,10 +1,10 @@
 """Attribute the difference between a player's points at two sets of coordinates to causes with exact amounts.
 
 A path leads from one set of coordinates to the other. It adds events in log order, then moves `as_of`, then changes the
-version for the whole replay. Each stage of the path accounts for the difference between two successive snapshots, so
-the causes add up exactly. The own part of a stage is the change in the player's games and adjustments if every player
-keeps the points from before the stage. The rest is the ripple: the player and their opponents now enter games with
-different points. Events that cannot affect the ladder need no replay.
+version for the whole replay. Each stage of the path accounts for the difference between one `PathPoint` and the next,
+so the causes add up exactly. The own part of a stage is the change in the player's games and adjustments if every
+player keeps the points from before the stage. The rest is the ripple: the player and their opponents now enter games
+with different points. Events that cannot affect the ladder need no replay.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NEVER = 2**63  # an instant after all events
 PLAYED, NOT_PLAYED = "played", "not played yet"
 # a rename moves whole games from one player to another, so its effect cannot be split into games
 RENAME_TYPES = ("player.renamed", "club.renamed")
-Moment = tuple[int, int]  # when a game ended, and the position of its first record
+Moment = tuple[int, int]  # the time of a game or an adjustment, and the position of its first record
 
 
 class Cause(NamedTuple):
@@ -108,13 +108,13 @@ def attribute_difference(
         causes = [cause.negate() for cause in reversed(forward.causes)]
         return forward._replace(before=forward.after, after=forward.before, causes=causes)
     path = _Path(connection, ladder, player, before, after.known_at)
-    initial_state = path.state
+    initial_point = path.point
     causes = [*path.add_events(after.known_at), *path.change_as_of(after.as_of), *path.change_rules(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
     return Attribution(
         start=path.start,
-        before=initial_state.points,
-        after=path.state.points,
+        before=initial_point.points,
+        after=path.point.points,
         causes=causes,
         left_out=path.facts.left_out,
     )
@@ -230,13 +230,13 @@ class PathPoint:
         return next((int(begin) for begin, end in spans if begin <= moment[0] < end), NONE)
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
-        """Score a game with the points that players have in this state; return `player`'s change, in units."""
+        """Score a game with the points that players have at this point; return `player`'s change, in units."""
         trace = self._find_trace(game.version)
         before = TracePosition(trace, *trace.count_before(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
-        persons = [None if number is None else self.stream.persons[number] for number in numbers]
-        people = zip(persons, game.names, strict=True)
-        scored = score_single_game(self.facts, before, game.version, (game.row, game.day), game.columns, people)
+        person_numbers = [None if number is None else self.stream.persons[number] for number in numbers]
+        players = zip(person_numbers, game.names, strict=True)
+        scored = score_single_game(self.facts, before, game.version, (game.row, game.day), game.columns, players)
         index = game.names.index(player)
         return scored.after[0][index] - scored.before[0][index]
 
@@ -256,7 +256,7 @@ class PathPoint:
 
 
 def compute_own_part(old: PathPoint, new: PathPoint) -> Fraction:
-    """Return the own part of the difference between two states: the change in the player's games and adjustments.
+    """Return the own part of the difference between two path points: the change in the player's games and adjustments.
 
     Every game is scored with the points in `old`. With rating periods, the own part is the change in the periods in
     which the player's games differ.
@@ -279,14 +279,14 @@ def _compute_own_periods(
     old: PathPoint, new: PathPoint, old_changes: Mapping[int, int], new_changes: Mapping[int, int]
 ) -> int:
     """Return the change, in units, in the periods in which the player's games differ."""
-    before, after = ({moment: game.inputs for moment, game in state.games.items()} for state in (old, new))
+    before, after = ({moment: game.inputs for moment, game in point.games.items()} for point in (old, new))
     moments = {moment for moment in before.keys() | after.keys() if before.get(moment) != after.get(moment)}
     new_sum: int = sum(new_changes.get(begin, 0) for begin in {new.find_period(moment) for moment in moments})
     return new_sum - sum(old_changes.get(begin, 0) for begin in {old.find_period(moment) for moment in moments})
 
 
 class _Path:
-    """The path from one set of coordinates to another; `state` is the point reached so far."""
+    """The path from one set of coordinates to another; `point` is the point reached so far."""
 
     def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, until: int) -> None:
         self.connection = connection
@@ -299,10 +299,10 @@ class _Path:
         self.ids = identities.list_ids(player)
         self.start = Fraction(self.version.start, self.version.rule.scale)
         self.has_running_points = self.version.ranking.running
-        self.state = self._replay(self._build_ladders(strict=True))
+        self.point = self._replay(self._build_ladders(strict=True))
 
     def _build_ladders(self, strict: bool = False) -> Ladders:
-        """Build the ladders from the current facts; unless `strict`, ignore a version `rules` that is not published."""
+        """Build the ladders from the current facts. Unless `strict`, ignore `rules` if it is not published."""
         rulesets = [version.ruleset.name for version in self.facts.versions_of(self.ladder)]
         return Ladders(self.facts.detached_copy(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
@@ -342,10 +342,13 @@ class _Path:
         return PathPoint(ladders.for_ladder(self.ladder), self._load_stream(ladders), self._list_current_ids())
 
     def _advance(self, ladders: Ladders | None = None) -> tuple[PathPoint, PathPoint, Fraction]:
-        """Replay the current facts, and return the old state, the new state and the difference in points."""
-        old, new = self.state, self._replay(ladders or self._build_ladders())
-        self.state = new
-        points_before, points_after = (self.start if state.points is None else state.points for state in (old, new))
+        """Replay the ladder, by default from the current facts.
+
+        Return the old and the new point of the path, and the difference in the player's rating points.
+        """
+        old, new = self.point, self._replay(ladders or self._build_ladders())
+        self.point = new
+        points_before, points_after = (self.start if point.points is None else point.points for point in (old, new))
         return old, new, points_after - points_before
 
     def _attribute_step(
@@ -371,7 +374,7 @@ class _Path:
 
         That part is the difference between a player's own start and `self.start`, if the player joins or leaves.
         """
-        in_log_order, scale = sorted(parts), self.state.stream.rule.scale
+        in_log_order, scale = sorted(parts), self.point.stream.rule.scale
         unexplained = total - Fraction(sum(units for _, units in in_log_order), scale)
         for position, units in in_log_order:
             yield Cause(kind, position, Fraction(units, scale) + unexplained)
@@ -384,7 +387,7 @@ class _Path:
         """Add the events up to a position, and yield the causes among them, in log order."""
         # one replay accounts for all games that were recorded in the order of play
         ordered_positions = set[int]()
-        last = self.state.last_moment
+        last = self.point.last_moment
         for position, record, event in read_entries(self.connection, self.facts.position, until):
             if event is None or not self._may_affect_ladder(event):
                 apply_event(self.facts, position, record)
@@ -398,7 +401,7 @@ class _Path:
                 continue
             yield from self._attribute_ordered_games(ordered_positions)
             yield from self._attribute_event(event, record, is_late=moment < last)
-            last = max(last, self.state.last_moment)
+            last = max(last, self.point.last_moment)
         self.facts.position = until
         settle_facts(self.facts)
         yield from self._attribute_ordered_games(ordered_positions)
@@ -433,8 +436,8 @@ class _Path:
         if not (concerns_ladder or self._concerns_ladder(event)):
             return
         ladders = self._build_ladders()
-        has_same_ids = self.state.ids == self._list_current_ids()
-        if has_same_ids and have_same_points(self.state.stream, self._load_stream(ladders)):
+        has_same_ids = self.point.ids == self._list_current_ids()
+        if has_same_ids and have_same_points(self.point.stream, self._load_stream(ladders)):
             return
         kind = TYPES[event.type].cause or event.type
         if event.type == "game.recorded":
@@ -528,10 +531,10 @@ class _Path:
             yield self._attribute_step("period", None, self._build_ladders())
             return
         old, new, total = self._advance()
-        longer_state, sign = (new, 1) if is_forward else (old, -1)
-        changes = [(moment, game.change) for moment, game in longer_state.games.items()]
+        longer_point, sign = (new, 1) if is_forward else (old, -1)
+        changes = [(moment, game.change) for moment, game in longer_point.games.items()]
         changes += [
-            ((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in longer_state.adjustments
+            ((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in longer_point.adjustments
         ]
         yield from self._list_causes(
             kind, [(moment[1], sign * units) for moment, units in changes if low < moment[0] <= high], total

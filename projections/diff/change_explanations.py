@@ -83,7 +83,7 @@ def attribute_points(
 ) -> PointsAttributed:
     """Return the causes of the change in a player's points between two sets of coordinates.
 
-    Raises `BadArgument`, `Unknown` for an unrecorded player or an unpublished list, `RuleFailed`.
+    Raises `BadArgument`, `Unknown` for an unrecorded player or an unpublished list, `RulesetUnusable`, `RuleFailed`.
     """
     connection = loader.connection
     try:

@@ -3,8 +3,8 @@
     solo:   100 for the winner, nothing for the other players
     else:   100 * c^2 / S;  c: the centres of the power at the end;  S: the sum of c^2 over all seven powers
 
-(The Diplomacy Association of Australia and New Zealand describes it as Squares Scoring System.) Powers with the same
-number of centres get the same points, whatever they held in earlier years.
+(The Diplomacy Association of Australia and New Zealand describes it as the Squares Scoring System.) Powers with the
+same number of centres get the same points, whatever they held in earlier years.
 
 S differs from game to game, and the least common multiple of its values has hundreds of digits, so no unit makes all
 shares exact. Points are counted in millionths and rounded half up. A share is within half a millionth of the exact one,
@@ -93,7 +93,7 @@ def _explain_player(i: int, columns: Columns, params: SumOfSquaresParams, amount
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: SumOfSquaresParams) -> str:
-    """Describe whether the game ended with a solo, and the sum of the squares."""
+    """Describe the solo or, without one, the sum of the squares."""
     if columns[FIRST][0] >= params.solo:
         return f"solo: {columns[FIRST][0]} centres"
     held = [columns[FIRST + place][0] for place in range(POWERS)]

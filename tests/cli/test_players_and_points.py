@@ -228,7 +228,9 @@ def test_refused_rename_back_names_the_withdrawal(chain: tuple[str, ...], db: st
     assert get_refusal_code(ratings, db, *rename) == "rename-loop"
 
     command = f"ratings void --event {at} --reason TEXT"
-    assert command in ratings(*rename, db=db).stderr
+    message = ratings(*rename, db=db).stderr
+    assert command in message
+    assert f"{first!r} is already renamed to {chain[1]!r}" in message
     result = ratings("player", "rename", first, "zoe", db=db)
     assert (result.exit_code, f"{command}\n" in result.stderr, "renamed-already" in result.stderr) == (1, True, True)
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0

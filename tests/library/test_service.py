@@ -44,7 +44,11 @@ def test_service_records_once_and_answers() -> None:
         assert (status, [row["player"] for row in standings["rows"]]) == (200, ["anna", "ben"])
         assert [event["type"] for event in request("GET", "/feed?after=1")[1]] == ["game.recorded"]
         assert request("PUT", "/games/g-2", {**GAME, "participants": []})[0] == 422
-        assert request("PUT", "/games/g-2", [1])[0] == 400
+        undated = {name: value for name, value in GAME.items() if name != "occurred_at"}
+        for content in ([1], undated):
+            status, answer = request("PUT", "/games/g-2", content)
+            assert (status, answer["message"]) == (400, "send a game as a JSON object with occurred_at")
         assert request("GET", "/feed?after=x")[0] == 400
         assert request("GET", "/standings/none")[0] == 422
+        assert request("GET", "/games/g-1")[0] == 404
         server.shutdown()
