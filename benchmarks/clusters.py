@@ -53,10 +53,10 @@ def seal(url: str, on: str, segments: str) -> Measurement:
 
 
 def rebuild(url: str, on: str | None, segments: str, pack_games: int = PACK_GAMES) -> Measurement:
-    """Rebuild from an opened ledger to promoted standings, by `dask:N`, by `processes:N`, or without an engine.
+    """Rebuild the ladders by `dask:N`, by `processes:N`, or without an engine.
 
-    The result also has a digest of all standings, the number of tasks, the memory of the largest worker, and the
-    processor seconds of this process and of all workers.
+    The time is that from the opened ledger to the promoted standings. The result also has a digest of all standings,
+    the number of tasks, the memory of the largest worker, and the processor seconds of this process and of all workers.
     """
     ledger, progress = open_ledger(url), dict[str, int]()
     with _open_engine(on) as (address, measure_workers), patch.object(cluster_work, "PACK_GAMES", pack_games):
@@ -142,9 +142,11 @@ def _start_dask(role: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def _read_announcement(process: "subprocess.Popen[str]", label: str) -> str:
-    """Return the text after a label on a process's standard error."""
+    """Return the text after a label on a process's standard error. If the process ends first, exit with its output."""
     assert process.stderr is not None
+    lines = []
     for line in process.stderr:
         if label in line:
             return line.partition(label)[2].strip()
-    raise SystemExit("the scheduler did not start")
+        lines.append(line)
+    raise SystemExit(f"a process ended without announcing {label!r}; its output:\n{''.join(lines)}")

@@ -58,7 +58,7 @@ COMMANDS = {
     "standings": ("standings:standings_", "Show the standings of LADDER, such as elo-chess."),
     "history": (
         "standings:history_",
-        "Show every change of PLAYER's points on LADDER.",
+        "Show every change to PLAYER's points on LADDER.",
     ),
     "chart": ("chart:chart", "Draw the points of one or more PLAYERs on LADDER as FILE.svg."),
     "explain": ("explain:explain_", "Explain why GAME changed the points on LADDER."),

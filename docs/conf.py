@@ -1,9 +1,9 @@
-"""The configuration of the documentation site: the pages of this folder, searchable, with the library's reference.
+"""The configuration of the documentation site: the pages of the repository, searchable, with the library's reference.
 
     make docs-site
 
-The sources are the Markdown pages of the repository, from its root, so links between them and to other files are the
-same here and there. `site_pages` turns what Sphinx does not read by itself.
+The sources are the Markdown pages of the repository, from its root, so links between them and to other files work both
+in the repository and on the site. `site_pages` converts what Sphinx cannot read.
 """
 
 import sys
@@ -23,10 +23,10 @@ root_doc = "docs/README"
 include_patterns = ["*.md", "docs/**.md", "examples/**.md", "examples/*.ipynb"]
 exclude_patterns = [".*", "build", "dist", "tests", "benchmarks/data", "**/node_modules"]
 
-# a link to a heading is checked as a repository's host names it
+# headings get the same anchors as on GitHub, so that Sphinx can check links to them
 myst_heading_anchors = 6
 myst_enable_extensions = ["html_image"]
-# a language that is not coloured stays plain
+# no warning about code that cannot be highlighted, such as code in an unknown language
 suppress_warnings = ["misc.highlighting_failure"]
 
 # a word between single backticks in a docstring is a public name, or stays as it is

@@ -3,8 +3,8 @@
 The state of a rule consists of whole numbers. If a formula needs real numbers, the rule converts them with `real`,
 computes with IEEE doubles, and converts back with `units`. Addition, subtraction, multiplication, division and the
 square root of doubles are correctly rounded on every machine. The logarithms and powers of a machine's own library are
-not, so the functions here use only these operations, in a fixed order and number. The relative errors of `exp` and `ln`
-are below 1e-14; that of `power` is larger, because the error of its exponent is multiplied.
+not, so the functions here use only these operations, in an order that depends only on their arguments. The relative
+errors of `exp` and `ln` are below 1e-14; that of `power` is larger, because the error of its exponent is multiplied.
 
 A rule can also compute with whole numbers only: the functions whose names begin with `fixed` take and return units of
 1/scale. They use only 64-bit integers, and raise `OverflowError` if a result does not fit, and `ValueError` for a scale

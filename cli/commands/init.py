@@ -21,7 +21,11 @@ from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.home_zones import set_home_zone
-from ratings_ledger.projections.admission.publishing_rulesets import ALL_SHIPPED, load_shipped_texts, publish_missing
+from ratings_ledger.projections.admission.publishing_rulesets import (
+    SHIPPED_BY_INIT,
+    load_shipped_texts,
+    publish_missing,
+)
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import list_systems, read_rated_game, shipped_rulesets
@@ -92,7 +96,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     zone = zone or _choose_initial_zone(ledger)
     if zone is not None:
         set_home_zone(open_ledger(db), zone, ImportPolicy(by))
-    ruleset_texts = () if no_rules else load_shipped_texts(ledger, system or ALL_SHIPPED, games)
+    ruleset_texts = () if no_rules else load_shipped_texts(ledger, system or SHIPPED_BY_INIT, games)
     try:
         published = publish_missing(open_ledger(db), by, ruleset_texts, only_new_ids=True) if ruleset_texts else []
     except Refused as problem:

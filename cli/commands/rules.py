@@ -48,7 +48,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import build_ruleset_outcome
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing_rulesets import (
-    ALL_SHIPPED,
+    SHIPPED_BY_INIT,
     build_ruleset_items,
     list_missing,
     load_shipped_texts,
@@ -236,7 +236,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     "--shipped",
     "from_shipped",
     is_flag=False,
-    flag_value=ALL_SHIPPED,
+    flag_value=SHIPPED_BY_INIT,
     metavar="[ID]",
     help="Publish the shipped versions that the ledger lacks: all of them, or only those of ID.",
 )
@@ -306,7 +306,7 @@ def _publish_rulesets(context: WriteContext, names: Sequence[str], items: Sequen
 def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
     """Return the texts of the shipped versions of this name, or of all that `init` publishes."""
     shipped = shipped_rulesets().values()
-    ruleset = None if name == ALL_SHIPPED else find_shipped(name)
+    ruleset = None if name == SHIPPED_BY_INIT else find_shipped(name)
     if games and not (ruleset and ruleset.takes_game):
         ids = ", ".join(template.id for template in shipped if template.takes_game)
         raise click.UsageError(f"--game works only with --shipped and one of: {ids}")

@@ -41,7 +41,8 @@ def standings_(
     close_now: bool,
     output_format: str,
 ) -> None:
-    """Show the standings of LADDER, such as elo-chess. A terminal also draws the course of each player's last points.
+    """Show the standings of LADDER, such as elo-chess. On a terminal, also draw the course of each player's latest
+    points.
 
     LADDER may be left out if there is only one. The digest covers all rows, even if fewer are shown.
     """
@@ -94,7 +95,8 @@ def history_(
     close_now: bool,
     output_format: str,
 ) -> None:
-    """Show every change of PLAYER's points on LADDER. List games and adjustments in order.
+    """Show every change to PLAYER's points on LADDER. List games, adjustments, new seasons, closed rating periods and
+    new versions in order.
 
     LADDER may be left out if PLAYER is on only one.
     """

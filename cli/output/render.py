@@ -116,7 +116,7 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
     columns = [*zip(header, *rows, strict=True)]
     widths = [max(map(cell_len, column)) for column in columns]
     is_narrow = sum(widths) + 2 * (len(widths) - 1) > console.width
-    # a name that is longer than its cells gets several lines before any cell does
+    # if the table is wider than the terminal, headers that widen columns are split first, so fewer cells are folded
     titles = [
         name.split() if is_narrow and cell_len(name) == width else [name]
         for name, width in zip(header, widths, strict=True)

@@ -1,4 +1,7 @@
-"""Print a simulation, which compares all games under other rulesets with the ledger, as tables and as CSV."""
+"""Print a simulation as tables and as CSV.
+
+It scores all games under other rulesets, and compares the ladders with the current ones.
+"""
 
 from dataclasses import replace
 
@@ -21,7 +24,7 @@ HEADER = ("set", "ladder", "players", "ranks", "swapped", "version", "pairs", "l
 
 
 def format_settings(settings: dict[str, str]) -> str:
-    """Return the settings of a variant, without the tables' names: `k_total=16 scale=300`."""
+    """Return the changed settings of a variant, without the names of their TOML tables: `k_total=16 scale=300`."""
     return render.plain(" ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items()))
 
 

@@ -82,7 +82,8 @@ def _build_status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, st
         remedy = f"correct the clock, or if it is right: {ahead.remedy}"
         yield "dated after now", f"{ahead.name}: {times.format_second(ahead.dated)}; {remedy}"
     for missing in state.rules_missing:
-        yield "rule missing", f"{missing.ruleset} needs the rule {missing.rule}, which is not installed"
+        remedy = "install its package, or run ratings doctor"
+        yield "rule missing", f"{missing.ruleset} needs the rule {missing.rule}, which is not installed; {remedy}"
     yield from _build_stale_rows(state)
     for generation in state.generations:
         yield f"generation {generation.generation}", _describe_generation(generation, times)

@@ -111,4 +111,8 @@ def refuse_misplaced_batch(stated_position: int | None, data: dict[str, Any], po
             "the event import.recorded",
         )
     if (last := data["ranges"][-1][1]) >= position:
-        raise Refused("bad-batch", f"the batch at position {position} names the position {last}, which is not earlier")
+        raise Refused(
+            "bad-batch",
+            f"the batch at position {position} covers position {last}, which is not earlier; correct its ranges, or "
+            "remove the event import.recorded",
+        )

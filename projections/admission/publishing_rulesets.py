@@ -20,7 +20,7 @@ from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, r
 from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_shipped_texts, read_toml
 
 # the name of the set of shipped rulesets that `init` publishes
-ALL_SHIPPED = "all"
+SHIPPED_BY_INIT = "all"
 
 
 def _read_live_publications(connection: Connection) -> list[KnownEvent]:
@@ -51,7 +51,7 @@ def build_ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]],
 
 
 def load_shipped_texts(
-    ledger: Ledger, name: str = ALL_SHIPPED, games: Iterable[str] = (), zone: str | None = None
+    ledger: Ledger, name: str = SHIPPED_BY_INIT, games: Iterable[str] = (), zone: str | None = None
 ) -> list[str]:
     """Return the texts of the shipped rulesets that `init` publishes, or of a single ruleset by name.
 
@@ -59,17 +59,18 @@ def load_shipped_texts(
         ledger: the ledger whose home zone is the default zone.
         name: the name of a shipped ruleset; if only games are given, it is Elo.
         games: the games to rate, for a ruleset that leaves its game open.
-        zone: the time zone, for a ruleset that leaves its zone open; by default the ledger's home zone.
+        zone: the time zone, for a ruleset that leaves its zone open; by default the ledger's home zone, or UTC if it
+            has none.
 
     Raises:
-        BadArgument: the name is unknown, or games or a zone are missing or do not apply to the ruleset.
+        BadArgument: the name is unknown, games are missing, or games or a zone do not apply to the ruleset.
         Refused: (bad-slug) a game's name is not valid.
     """
-    if name == ALL_SHIPPED and not games:
+    if name == SHIPPED_BY_INIT and not games:
         if zone is not None:
             raise BadArgument("a zone applies to one shipped ruleset; name it", "zone")
         return read_shipped_texts()
-    ruleset = find_shipped(ELO if name == ALL_SHIPPED else name)
+    ruleset = find_shipped(ELO if name == SHIPPED_BY_INIT else name)
     ruleset.refuse_choice(bool(games), zone is not None)
     if zone is None and ruleset.takes_zone:
         with ledger.reading() as connection:

@@ -352,7 +352,10 @@ def test_missing_rule_is_named(db_without_rule: str, ratings: Ratings) -> None:
     """`status`, `doctor`, `rules show` and `record` name a rule that is not installed."""
     status = read_status(ratings, db_without_rule)
     assert status["rules_missing"] == [{"ruleset": "darts@1", "rule": "gone/1", "games": ["darts", "chess"]}]
-    assert "darts@1 needs the rule gone/1, which is not installed" in ratings("status", db=db_without_rule).stdout
+    assert (
+        "darts@1 needs the rule gone/1, which is not installed; install its package"
+        in ratings("status", db=db_without_rule).stdout
+    )
     (row,) = [
         row
         for row in json.loads(ratings("doctor", "--format", "json", db=db_without_rule).stdout)
