@@ -1,8 +1,8 @@
-"""Read, change and damage files of columns, with valid checksums or byte by byte.
+"""Read, change and damage column files, with valid checksums or byte by byte.
 
     COLUMN ... FOOTER LENGTH CRC MAGIC
 
-This module knows the format of the files and imports nothing of the program.
+This module knows the format of the files and imports nothing from the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALIGNMENT = 8  # every column starts at a multiple of this
 
 
 def read_file(path: Path) -> tuple[dict[str, array[int]], dict[str, Any]]:
-    """Return the columns of a file, which have one dimension, and its description."""
+    """Return the columns of a file by name, and the description in its footer. The columns must be one-dimensional."""
     content, footer = path.read_bytes(), read_footer(path)
     columns = {}
     for name, (code, (items,), begin, _) in footer["columns"].items():

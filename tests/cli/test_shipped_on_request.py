@@ -23,15 +23,17 @@ def read_name(text: str) -> tuple[str, str]:
 
 # the files by name and version; the names in the order of the list: those that `init` publishes, Elo, and all others
 TEXTS = {read_name(text): text for text in (path.read_text("utf-8") for path in sorted(FOLDER.glob("*.toml")))}
-BY_INIT = [*dict.fromkeys(read_name(text)[0] for text in find_shipped_texts())]
-ON_REQUEST_IDS = sorted({name for name, _ in TEXTS} - {*BY_INIT}, key=lambda name: (name != "elo", name))
-OF_ANY_GAME = {read_name(text)[0] for text in TEXTS.values() if tomllib.loads(text)["id"].endswith("-GAME")}
-WITH_ZONE = [name for name in ON_REQUEST_IDS if any("ZONE" in text for (key, _), text in TEXTS.items() if key == name)]
+INIT_NAMES = [*dict.fromkeys(read_name(text)[0] for text in find_shipped_texts())]
+ON_REQUEST_NAMES = sorted({name for name, _ in TEXTS} - {*INIT_NAMES}, key=lambda name: (name != "elo", name))
+OPEN_GAME_NAMES = {read_name(text)[0] for text in TEXTS.values() if tomllib.loads(text)["id"].endswith("-GAME")}
+OPEN_ZONE_NAMES = [
+    name for name in ON_REQUEST_NAMES if any("ZONE" in text for (key, _), text in TEXTS.items() if key == name)
+]
 ELO_PARTITION = tomllib.loads(TEXTS["elo", "1"])["partition"]
 SYSTEMS = [
     name
     for (name, _), text in TEXTS.items()
-    if name in OF_ANY_GAME and tomllib.loads(text).get("partition") == ELO_PARTITION
+    if name in OPEN_GAME_NAMES and tomllib.loads(text).get("partition") == ELO_PARTITION
 ]
 
 
@@ -68,11 +70,11 @@ def test_every_file_is_published_in_one_way(db: str, ratings: Ratings, copy_ledg
     assert sorted(by_init) == [f"{name}@{version}" for name, version in names["init"]]
 
 
-@pytest.mark.parametrize("name", ON_REQUEST_IDS)
+@pytest.mark.parametrize("name", ON_REQUEST_NAMES)
 def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratings) -> None:
     """A ruleset is published with all versions, for the named game and in the home zone where it leaves these open."""
     ruleset = list_shipped(ratings, db)[name]
-    game = ["--game", "go"] if name in OF_ANY_GAME else []
+    game = ["--game", "go"] if name in OPEN_GAME_NAMES else []
     full_name = f"{name}-go" if game else name
     result = ratings("rules", "publish", "--shipped", name, *game, db=db)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -84,7 +86,7 @@ def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratin
     assert output["scope"]["game"] == (["go"] if game else ruleset["games"])
     assert output["rule"] == ruleset["rule"]
     assert "GAME" not in json.dumps(output)
-    assert (output["time_zone"] == "Asia/Tokyo") is (name in WITH_ZONE)
+    assert (output["time_zone"] == "Asia/Tokyo") is (name in OPEN_ZONE_NAMES)
     second_result = ratings("rules", "publish", "--shipped", name, *game, db=db)
     assert second_result.stdout.startswith(NOTHING_NEW)
 
@@ -118,11 +120,11 @@ def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
 def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
     """The list has a line for every shipped name, whether the ledger has it or not, and says which rate teams."""
     rows = read_json(ratings, db, "rules", "list", "--shipped")
-    assert [row["id"] for row in rows] == [*BY_INIT, *ON_REQUEST_IDS]
+    assert [row["id"] for row in rows] == [*INIT_NAMES, *ON_REQUEST_NAMES]
     assert all(row["rule"] and row["description"] and row["source"] for row in rows)
     (elo,) = [row for row in rows if row["id"] == "elo"]
     assert (elo["published"], elo["versions"], elo["games"]) == ("on request", ["1"], [])
-    assert [row["id"] for row in rows if row["published"] == "on request"] == ON_REQUEST_IDS
+    assert [row["id"] for row in rows if row["published"] == "on request"] == ON_REQUEST_NAMES
     table = ratings("rules", "list", "--shipped").stdout
     assert "weng-lin         on request  yes    Weng-Lin for any game" in table
     assert "elo              on request         Textbook Elo for any game.\n" in table
@@ -132,7 +134,7 @@ def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
     assert len(csv) == len(rows) + 1
 
 
-@pytest.mark.parametrize("name", [*BY_INIT, *ON_REQUEST_IDS])
+@pytest.mark.parametrize("name", [*INIT_NAMES, *ON_REQUEST_NAMES])
 def test_shipped_file_is_shown_and_valid(name: str, db: str, ratings: Ratings) -> None:
     """The file of every shipped ruleset is shown as it is, and is valid once game and zone are filled in."""
     versions = list_shipped(ratings, db)[name]["versions"]
@@ -141,7 +143,7 @@ def test_shipped_file_is_shown_and_valid(name: str, db: str, ratings: Ratings) -
         text = TEXTS[name, version]
         assert ratings("rules", "show", "--shipped", f"{name}@{version}").stdout == text
         filled_in = text.replace("GAME", "go").replace("ZONE", "Asia/Tokyo")
-        assert read_ruleset(filled_in).id == (f"{name}-go" if name in OF_ANY_GAME else name)
+        assert read_ruleset(filled_in).id == (f"{name}-go" if name in OPEN_GAME_NAMES else name)
 
 
 WRONG = {
@@ -155,7 +157,7 @@ WRONG = {
     "a game that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--game", "go"],
                              "--game works only with --shipped and one of: "),
     "a zone that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--zone", "UTC"],
-                             f"--zone works only with --shipped and one of: {', '.join(WITH_ZONE)}"),
+                             f"--zone works only with --shipped and one of: {', '.join(OPEN_ZONE_NAMES)}"),
     "no such zone": (["rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Mars"], "Mars"),
     "a game with a file": (["rules", "publish", str(FOLDER / "elo-1.toml"), "--game", "go"],
                            "--game and --zone work only with --shipped ID"),

@@ -1,4 +1,4 @@
-"""Answers of forms, tables copied from web pages, and dates as people type them, each with the expected result."""
+"""Responses to forms, tables copied from web pages, and dates as people type them, each with the expected result."""
 
 from cases import NUMBERED, SET, Case, csv, sheet
 from sheet_files import ods
@@ -17,7 +17,10 @@ DATE_FORM = [
 DATE_FORM_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
 DATE_FORM_NOTES = ["left out: column Zeitstempel; another column says when games were played"]
 YEARLESS = [["Date", "1st", "2nd"], ["22.11.", "anna", "ben"], ["Nov 23", "anna", "ben"]]
-NO_YEAR = [("2 bad-time", "'22.11.' has no year; write the whole date"), ("3 bad-time", "'Nov 23' has no year")]
+YEARLESS_REJECTIONS = [
+    ("2 bad-time", "'22.11.' has no year; write the whole date"),
+    ("3 bad-time", "'Nov 23' has no year"),
+]
 DOTS = [["Date", "1st", "2nd"], ["5.11.2024", "anna", "ben"], ["2024.11.06", "anna", "ben"]]
 DOTS_GAMES = ["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2", "2024-11-06-1 2024-11-06T11:00 anna 1 ben 2"]
 
@@ -53,12 +56,12 @@ def _format_csv(rows: list[list[str]], delimiter: str = ",") -> str:
 
 
 CASES = {
-    "answers of a form": csv(_format_csv(FORM), games=FORM_GAMES, notes=FORM_NOTES),
-    "answers of a form in a spreadsheet": sheet(*FORM, games=FORM_GAMES, notes=FORM_NOTES),
-    "answers of a form in LibreOffice": Case(ods(FORM), games=FORM_GAMES, notes=FORM_NOTES, name="results.ods"),
+    "responses to a form": csv(_format_csv(FORM), games=FORM_GAMES, notes=FORM_NOTES),
+    "responses to a form in a spreadsheet": sheet(*FORM, games=FORM_GAMES, notes=FORM_NOTES),
+    "responses to a form in LibreOffice": Case(ods(FORM), games=FORM_GAMES, notes=FORM_NOTES, name="results.ods"),
     "a form that asks for the date": csv(_format_csv(DATE_FORM), games=DATE_FORM_GAMES, notes=DATE_FORM_NOTES),
     "a form that asks for the date, in a spreadsheet": sheet(*DATE_FORM, games=DATE_FORM_GAMES, notes=DATE_FORM_NOTES),
-    "a form's times in UTC": csv(
+    "a form's times in UTC and with an offset": csv(
         "Timestamp,Winner,Loser\n2024/11/22 8:01:02 AM UTC,anna,ben\n2024/11/22 9:00:00 AM GMT-4:30,ben,anna\n",
         games=["2024-11-22-1 2024-11-22T08:01 anna 1 ben 2", "2024-11-22-2 2024-11-22T13:30 ben 1 anna 2"],
     ),
@@ -68,9 +71,9 @@ CASES = {
         games=["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2"],
         name="results.tsv",
     ),
-    "days before months with dots": csv(_format_csv(DOTS), games=DOTS_GAMES),
-    "days before months with dots, in a spreadsheet": sheet(*DOTS, games=DOTS_GAMES),
-    "days before months with dots, in LibreOffice": Case(ods(DOTS), games=DOTS_GAMES, name="results.ods"),
+    "dates with dots, day or year first": csv(_format_csv(DOTS), games=DOTS_GAMES),
+    "dates with dots, day or year first, in a spreadsheet": sheet(*DOTS, games=DOTS_GAMES),
+    "dates with dots, day or year first, in LibreOffice": Case(ods(DOTS), games=DOTS_GAMES, name="results.ods"),
     "a month before a day with dots": csv(
         "Date,1st,2nd\n11.30.2026,anna,ben\n",
         refused=[("1 unclear-dates", "'11.30.2026' (line 2) is not day.month.year; if the month comes first, pass")],
@@ -98,7 +101,7 @@ CASES = {
     ),
     "both players in one cell": csv(_format_csv(MATCHES, ";"), games=MATCHES_GAMES, notes=MATCHES_NOTES),
     "both players in one cell of a spreadsheet": sheet(*MATCHES, games=MATCHES_GAMES, notes=MATCHES_NOTES),
-    "both players in one cell of LibreOffice": Case(
+    "both players in one cell, in LibreOffice": Case(
         ods(MATCHES), games=MATCHES_GAMES, notes=MATCHES_NOTES, name="results.ods"
     ),
     "both teams in one cell": csv(
@@ -120,7 +123,7 @@ CASES = {
         games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"],
         notes=["Catan - Seafarers = catan-seafarers"],
     ),
-    "dates without a year": csv(_format_csv(YEARLESS), refused=NO_YEAR),
-    "dates without a year in a spreadsheet": sheet(*YEARLESS, refused=NO_YEAR),
-    "dates without a year in LibreOffice": Case(ods(YEARLESS), refused=NO_YEAR, name="results.ods"),
+    "dates without a year": csv(_format_csv(YEARLESS), refused=YEARLESS_REJECTIONS),
+    "dates without a year in a spreadsheet": sheet(*YEARLESS, refused=YEARLESS_REJECTIONS),
+    "dates without a year in LibreOffice": Case(ods(YEARLESS), refused=YEARLESS_REJECTIONS, name="results.ods"),
 }

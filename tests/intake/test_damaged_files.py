@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]
 Ratings = Callable[..., Any]
 # the limit of an import; the process that reads a spreadsheet has a limit of a minute
 IMPORT_SECONDS = 150
-SHORT, LONG = 60, 10_000
+FILES_SHORT_RUN, FILES_LONG_RUN = 60, 10_000
 # one in this many files is also imported by a new process
 FILES_PER_NEW_PROCESS = 100
 OUTCOMES: Counter[str] = Counter()
@@ -124,14 +124,14 @@ def import_in_new_process(db: Path, file: Path, *options: str) -> tuple[int, Any
     return completed.returncode, json.loads(completed.stdout)
 
 
-def measure_peak_kilobytes(processes: int) -> int:
-    return resource.getrusage(processes).ru_maxrss
+def measure_peak_kilobytes(who: int) -> int:
+    return resource.getrusage(who).ru_maxrss
 
 
 def test_import_of_a_damaged_file_ends_as_documented(
     copy_ledger_file: Callable[..., str], ratings: Ratings, tmp_path: Path, at_length: bool
 ) -> None:
-    """The import of a damaged file ends with 0 or 1, in time, without a traceback, and within the limit of memory.
+    """The import of a damaged file exits with 0 or 1, in time, without a traceback, and within the memory limit.
 
     A refused file appends nothing. An archive has checksums: if one with damaged bytes is accepted, its games are those
     of the original, which are compared where the case lists them.
@@ -143,7 +143,7 @@ def test_import_of_a_damaged_file_ends_as_documented(
     )
     events_before, kilobytes_before = count_events(template), measure_peak_kilobytes(resource.RUSAGE_SELF)
     OUTCOMES.clear()
-    for number in range(LONG if at_length else SHORT):
+    for number in range(FILES_LONG_RUN if at_length else FILES_SHORT_RUN):
         chance = Random(number)
         original = chance.choice(files)
         damage_name, content = chance.choice(DAMAGES)(chance, original.content)
@@ -165,8 +165,8 @@ def test_import_of_a_damaged_file_ends_as_documented(
         except (AssertionError, ValueError) as problem:
             raise AssertionError(f"{number}: {damage_name} in {original.name}: {result}") from problem
         file.unlink()
-    for processes in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-        assert measure_peak_kilobytes(processes) - kilobytes_before < MEMORY_BYTES_MAX >> 10
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        assert measure_peak_kilobytes(who) - kilobytes_before < MEMORY_BYTES_MAX >> 10
     if at_length:
         assert REQUIRED_OUTCOMES - OUTCOMES.keys() == set()
     assert OUTCOMES["refused"] > OUTCOMES["accepted"] > 0

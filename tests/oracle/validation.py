@@ -60,7 +60,10 @@ def validate(log: Log, event: Event, allow_uncounted: bool = False) -> Verdict:
 
 
 def derive_id(event: Event) -> str:
-    """Return an event's id; the default is the game's id for a game, and here the whole meaning for another event."""
+    """Return an event's own id, or the default: `game:GAME_ID` for a recorded game, else the event's meaning.
+
+    The program takes a hash of the meaning instead.
+    """
     if event.get("id"):
         return str(event["id"])
     return f"game:{event['data']['game_id']}" if event["type"] == "game.recorded" else derive_meaning(event)
@@ -126,7 +129,7 @@ def find_reinstatement_faults(log: Log, event: Event) -> set[str]:
     game = derive_games(log).get(event["data"]["game_id"])
     if game is None or not game.voided:
         return {"game-unknown" if game is None else "game-live"}
-    return find_meeting_faults(log, game)
+    return find_identity_faults(log, game)
 
 
 def find_game_faults(log: Log, game: Game) -> set[str]:
@@ -134,10 +137,10 @@ def find_game_faults(log: Log, game: Game) -> set[str]:
     if codes := find_own_faults(game.data):
         return codes
     uncounted = is_uncountable(game) and list_versions(log, get_ruleset_id(find_book_ladder(game) or ""))
-    return find_meeting_faults(log, game) | ({"uncounted"} if uncounted else set())
+    return find_identity_faults(log, game) | ({"uncounted"} if uncounted else set())
 
 
-def find_meeting_faults(log: Log, game: Game) -> set[str]:
+def find_identity_faults(log: Log, game: Game) -> set[str]:
     people = list(map(build_id_lookup(log), game.players))
     return {"player-twice"} if len(set(people)) < len(people) else set()
 
@@ -172,7 +175,7 @@ def find_rename_faults(log: Log, event: Event) -> set[str]:
 
 
 def find_publication_faults(log: Log, event: Event) -> set[str]:
-    """Return the faults of a version: a live version with the same name, or a year without the lists of its months."""
+    """Return the faults of a version: a live one has its name, or it ranks years of a ruleset that is not published."""
     data = event["data"]
     is_taken = data["version"] in [known.data["version"] for known in list_versions(log, data["id"])]
     lacks_months = data["rule"] == "annual-places/1" and not list_versions(log, data["params"]["of"])
@@ -180,7 +183,7 @@ def find_publication_faults(log: Log, event: Event) -> set[str]:
 
 
 def find_withdrawal_faults(log: Log, event: Event) -> set[str]:
-    """Return the faults of a void; a void of a void restores an event, which must fit the events that are live."""
+    """Return the faults of a withdrawal; withdrawing a withdrawal restores an event, which must fit the live events."""
     by_id = {known["id"]: known for known in log}
     target = by_id.get(event["data"]["id"])
     if target is None:

@@ -1,4 +1,4 @@
-"""A rule with state whose sums are whole numbers, by game and by period, for the oracle of the coordinates."""
+"""Two rules with state that count in whole numbers, one by game and one by period, to compare with `oracle.states`."""
 
 from collections.abc import Sequence
 from typing import Any

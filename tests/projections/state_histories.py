@@ -8,7 +8,7 @@ from typing import Any
 from oracle.log import Event, Log, build_id_lookup, derive_games, select_live
 from oracle.rulesets import list_versions
 from oracle.states import RULESETS, find_merge_faults, find_seed_faults
-from oracle.validation import find_meeting_faults, find_rename_faults
+from oracle.validation import find_identity_faults, find_rename_faults
 from time_histories import DATES, ENDS, INSTANTS, PLAYERS, REASON, World
 
 # enough players that some are seeded before they play
@@ -219,10 +219,10 @@ def collect_refusals(log: Log, event: Event) -> set[str]:
             rename_faults = find_rename_faults(log, event)
             return rename_faults or find_merge_faults(log, data["player"], data["new_player"])
         case "game.reinstated":
-            return find_meeting_faults(log, derive_games(log)[data["game_id"]])
+            return find_identity_faults(log, derive_games(log)[data["game_id"]])
         case "game.corrected":
             old = derive_games(log)[data["game_id"]]
-            return find_meeting_faults(
+            return find_identity_faults(
                 log, old._replace(data={k: v for k, v in data["game"].items() if k != "occurred_at"})
             )
         case "club.renamed":

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from own_rules import load_built_in_rule, needs_numba
-from test_rule_contract import PARAMS, list_boards
+from test_rule_contract import PARAMS, list_game_inputs
 from thresholds import set_thresholds
 
 from ratings_ledger.projections import compiling
@@ -37,7 +37,7 @@ def draw_stream(rule: Rule, seed: int) -> Stream:
     versions: list[Any] = [Version(None, rule, params, rule.prepare(params), None, 1) for params in bound]  # type: ignore[arg-type]
     stream = Stream("a/b", rule, versions, [f"p{n:02}" for n in range(PLAYERS)])
     stream.persons = [*range(PLAYERS)]
-    pools = [iter(list_boards(rule, params, GAMES, seed)) for params in PARAMS.get(rule.id, [{}])]
+    pools = [iter(list_game_inputs(rule, params, GAMES, seed)) for params in PARAMS.get(rule.id, [{}])]
     columns: list[list[int]] = [[] for _ in rule.columns]
     version_index = 0
     for game in range(GAMES):

@@ -1,4 +1,4 @@
-"""The contract that every registered rule must keep."""
+"""The contract that every built-in rule without state must keep."""
 
 import copy
 import hashlib
@@ -94,61 +94,65 @@ ELO = load_built_in_rule("pairwise-elo/1")
 CASES = [(name, params) for name in list_built_in_rules() for params in PARAMS[name]]
 
 
-Board = tuple[int, list[int], list[list[int]]]
+GameInput = tuple[int, list[int], list[list[int]]]
 
 
-def list_boards(rule: Rule, params: dict[str, object], count: int, seed: int = 1) -> list[Board]:
+def list_game_inputs(rule: Rule, params: dict[str, object], count: int, seed: int = 1) -> list[GameInput]:
     """Return (n, points, columns) of games that the rule can score, with ties and equal points among them."""
-    bound, games = rule.params.model_validate(params), iterate_boards(rule.id, seed)
+    bound, games = rule.params.model_validate(params), iterate_game_inputs(rule.id, seed)
     return list(
-        islice((board for board in games if rule.check is None or rule.check(board[0], board[2], bound) is None), count)
+        islice((game for game in games if rule.check is None or rule.check(game[0], game[2], bound) is None), count)
     )
 
 
-def iterate_boards(name: str, seed: int) -> Iterator[Board]:
+def iterate_game_inputs(name: str, seed: int) -> Iterator[GameInput]:
     """Yield an endless series of games for a rule; each game is drawn only once and then cached."""
-    cached_boards, further = _cache_boards(name, seed)
+    cached_inputs, new_inputs = _create_game_inputs_cache(name, seed)
     for number in itertools.count():
-        if number == len(cached_boards):
-            cached_boards.append(next(further))
-        yield cached_boards[number]
+        if number == len(cached_inputs):
+            cached_inputs.append(next(new_inputs))
+        yield cached_inputs[number]
 
 
 @cache
-def _cache_boards(name: str, seed: int) -> tuple[list[Board], Iterator[Board]]:
-    return [], _draw_boards(load_built_in_rule(name), random.Random(seed))
+def _create_game_inputs_cache(name: str, seed: int) -> tuple[list[GameInput], Iterator[GameInput]]:
+    return [], _draw_game_inputs(load_built_in_rule(name), random.Random(seed))
 
 
-def _draw_boards(rule: Rule, chance: random.Random) -> Iterator[Board]:
+def _draw_game_inputs(rule: Rule, rng: random.Random) -> Iterator[GameInput]:
     while True:
-        n = chance.randint(2, 8)
-        low = chance.choice([0, 900, 1000])
-        points = [chance.randint(low, 1000 + 40 * (1000 - low)) * rule.scale for _ in range(n)]
-        if chance.random() < 0.5:
-            points = [p + chance.randint(0, rule.scale - 1) for p in points]
-        if chance.random() < 0.2:
+        n = rng.randint(2, 8)
+        low = rng.choice([0, 900, 1000])
+        points = [rng.randint(low, 1000 + 40 * (1000 - low)) * rule.scale for _ in range(n)]
+        if rng.random() < 0.5:
+            points = [p + rng.randint(0, rule.scale - 1) for p in points]
+        if rng.random() < 0.2:
             points[0] = points[1]
-        ranks = [chance.randint(1, n) for _ in range(n)]
+        ranks = [rng.randint(1, n) for _ in range(n)]
         yield (
             n,
             points,
-            draw_columns_of_kind(rule, n, chance) or [draw_column(name, ranks, chance) for name in rule.columns],
+            draw_columns_of_kind(rule, n, rng) or [draw_column(name, ranks, rng) for name in rule.columns],
         )
 
 
-def draw_columns_of_kind(rule: Rule, n: int, chance: random.Random) -> list[list[int]]:
+def draw_columns_of_kind(rule: Rule, n: int, rng: random.Random) -> list[list[int]]:
     """Return the columns of n players of a random battle or game of Diplomacy, if the rule reads these; else none."""
     if reads_kind(rule, "battle"):
-        event = draw_battle(chance, n + chance.choice([0, 0, 1]))
+        event = draw_battle(rng, n + rng.choice([0, 0, 1]))
     elif reads_kind(rule, "diplomacy"):
-        event = draw_diplomacy(chance, substituted=n == 8)
+        event = draw_diplomacy(rng, substituted=n == 8)
     else:
         return []
-    return list_columns(event, rule.columns, chance.sample(list_players(event), n))
+    return list_columns(event, rule.columns, rng.sample(list_players(event), n))
 
 
-def draw_column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
-    """Return a column: competition places of these ranks, numbers of seats and tied, or random numbers."""
+def draw_column(name: str, ranks: list[int], rng: random.Random) -> list[int]:
+    """Return a column by name.
+
+    It has competition places of these ranks, the number of seats, the number of players who tie, victories, or random
+    numbers.
+    """
     if name == "victory":
         return [int(rank < 4) for rank in ranks]
     if name == "winners_place":  # some different ranks share a place
@@ -160,7 +164,7 @@ def draw_column(name: str, ranks: list[int], chance: random.Random) -> list[int]
     if name == "tied":
         return [ranks.count(rank) for rank in ranks]
     choices = {"status": [0, 0, 0, LEAVERS[0], SUBSTITUTE], "vp": [0, 0, 1, 3], "seconds_played": [-1, 0, 600, 601]}
-    return [chance.choice(choices[name]) if name in choices else chance.randint(-1, 1_200) for _ in ranks]
+    return [rng.choice(choices[name]) if name in choices else rng.randint(-1, 1_200) for _ in ranks]
 
 
 def bind_score(rule: Rule, params: dict[str, object]) -> Callable[..., tuple[int, list[int]]]:
@@ -179,7 +183,7 @@ def test_score_leaves_its_input_alone(name, params):
     """`score` does not change its input and ignores the previous content of `change`."""
     rule = load_built_in_rule(name)
     bound = rule.params.model_validate(params)
-    for n, points, columns in list_boards(rule, params, 50):
+    for n, points, columns in list_game_inputs(rule, params, 50):
         before = copy.deepcopy((points, columns))
         clean, dirty = [0] * n, [12_345] * (n + 3)
         rule.score(n, points, columns, rule.prepare(bound), rule.table(), clean)
@@ -190,11 +194,14 @@ def test_score_leaves_its_input_alone(name, params):
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_books_of_every_game_balance(name, params):
-    """The books of every game balance: neither its minted points nor the rest, its burned points, are negative."""
+    """The books of every game balance: its minted points are not negative, nor are its burned points.
+
+    The burned points are the minted points less the sum of the changes.
+    """
     rule = load_built_in_rule(name)
     score = bind_score(rule, params)
-    for board in list_boards(rule, params, 500):
-        minted, change = score(*board)
+    for game in list_game_inputs(rule, params, 500):
+        minted, change = score(*game)
         burned = minted - sum(change)
         assert minted >= 0
         assert burned >= 0
@@ -205,7 +212,7 @@ def test_explained_terms_sum_to_the_change(name, params):
     """The terms of an explanation sum to the change."""
     rule = load_built_in_rule(name)
     bound, score = rule.params.model_validate(params), bind_score(rule, params)
-    for n, points, columns in list_boards(rule, params, 200):
+    for n, points, columns in list_game_inputs(rule, params, 200):
         _, change = score(n, points, columns)
         terms = rule.explain(n, [f"p{i}" for i in range(n)], points, columns, bound, change)
         assert [sum(term.amount for term in player_terms) for player_terms in terms] == change
@@ -234,11 +241,11 @@ def test_prepared_params_fit_64_bits(name, params):
 
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_score_stays_in_64_bits(name, params):
-    """No step of `score` leaves 64 bits at the largest points that a replay allows."""
-    rule, chance = load_built_in_rule(name), random.Random(2)
+    """No step of `score` overflows 64 bits at the largest points that a replay allows."""
+    rule, rng = load_built_in_rule(name), random.Random(2)
     bound, score = rule.params.model_validate(params), bind_score(rule, params)
-    for n, _, columns in list_boards(rule, params, 100):
-        points = [chance.choice([UNITS_MAX, UNITS_MAX - 1, -UNITS_MAX, 0]) for _ in range(n)]
+    for n, _, columns in list_game_inputs(rule, params, 100):
+        points = [rng.choice([UNITS_MAX, UNITS_MAX - 1, -UNITS_MAX, 0]) for _ in range(n)]
         change = [0] * n
         rule.score(n, to_checked(points), to_checked(columns), to_checked(rule.prepare(bound)), rule.table(), change)
         assert change == score(n, points, columns)[1]
@@ -261,7 +268,7 @@ def test_rule_behaviour_never_changes(pytestconfig):
     for name, params in CASES:
         rule = load_built_in_rule(name)
         score = bind_score(rule, params)
-        results = [score(*board) for board in list_boards(rule, params, 2_000, seed=7)]
+        results = [score(*game) for game in list_game_inputs(rule, params, 2_000, seed=7)]
         digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()
     if pytestconfig.getoption("write_golden"):
         GOLDEN.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Replays of rules with state against an oracle: whole, compiled, cut, continued and explained."""
+"""Replays of rules with state against an oracle: whole, compiled, truncated, adjusted, corrected and explained."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -57,7 +57,10 @@ def find_season(at: datetime) -> int:
 
 
 def score_plainly(games: Games) -> Iterator[dict[str, tuple[int, int]]]:
-    """Yield every player's rating and K after each game by the rule's text, without any code of the replay."""
+    """Yield every player's rating and K after each game.
+
+    The rule's `score` is called; gaps, seasons and the growth of K are computed here, without the replay.
+    """
     states: dict[str, tuple[int, int]] = {}
     last: dict[str, datetime] = {}
     for at, players in games:
@@ -84,21 +87,21 @@ def game_ledger(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Ga
     """Return a ledger of 200 random games under the rule, with these games."""
     own_rules.substitute_rule(monkeypatch, BY_GAME)
     games = draw_games(Random(5), 200)
-    name = create_ledger(f"sqlite:///{tmp_path}/state.db")
-    own_rules.publish_without_trial(name, TEXT)
+    location = create_ledger(f"sqlite:///{tmp_path}/state.db")
+    own_rules.publish_without_trial(location, TEXT)
     append_drafts(
-        name,
+        location,
         *(
             build_game_draft(f"g{n}", *players, at=f"{at:%Y-%m-%dT%H:%M:%SZ}", game="chess")
             for n, (at, players) in enumerate(games)
         ),
     )
-    return name, games
+    return location, games
 
 
-def load_trace(name: str, **options: Any) -> Any:
+def load_trace(location: str, **options: Any) -> Any:
     """Return the trace of the ladder."""
-    return load_ladders(name, **options).trace("own-k")
+    return load_ladders(location, **options).trace("own-k")
 
 
 def list_states(trace: Any) -> dict[str, tuple[int, ...]]:
@@ -108,8 +111,8 @@ def list_states(trace: Any) -> dict[str, tuple[int, ...]]:
 
 def test_states_match_the_oracle_after_every_game(game_ledger: tuple[str, Games]) -> None:
     """Cut after any game, a trace has the oracle's rating and K, and its books balance."""
-    name, games = game_ledger
-    trace = load_trace(name)
+    location, games = game_ledger
+    trace = load_trace(location)
     for count, expected in enumerate(score_plainly(games), 1):
         cut = trace.truncate(count, 0)
         assert list_states(cut) == expected
@@ -122,7 +125,7 @@ def test_states_match_the_oracle_after_every_game(game_ledger: tuple[str, Games]
 def test_slots_sorted_in_parts_equal_slots_sorted_at_once(
     game_ledger: tuple[str, Games], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slots of a trace sorted by player in parts equal those sorted at once."""
+    """Sorting the slots of a trace by player in chunks gives the same order as sorting them all at once."""
     trace = load_trace(game_ledger[0])
     counts = {}
     for slots_max in (1, 300, 10_000):
@@ -139,10 +142,10 @@ def test_compiled_and_interpreted_states_are_equal(
 ) -> None:
     """Compiled and interpreted replays have the same states before every game."""
     pytest.importorskip("numba")
-    name, _ = game_ledger
-    interpreted = load_interpreted_trace(name, "own-k")
+    location, _ = game_ledger
+    interpreted = load_interpreted_trace(location, "own-k")
     own_rules.compile_every_rule(monkeypatch)
-    compiled = load_trace(name)
+    compiled = load_trace(location)
     assert compiled.has_same_results(interpreted)
     assert [*compiled.states_before[1]] == [*interpreted.states_before[1]]
 
@@ -150,30 +153,30 @@ def test_compiled_and_interpreted_states_are_equal(
 @pytest.mark.slow_cases
 def test_games_are_explained_from_the_states_before_them(game_ledger: tuple[str, Games]) -> None:
     """The explanation of each of 200 games has the oracle's points, and says who is provisional."""
-    name, games = game_ledger
+    location, games = game_ledger
     after = [*score_plainly(games)]
-    with rl.open(name) as ledger:
+    with rl.open(location) as ledger:
         view = ledger.at()
-        for row in range(len(games)):
-            explanation = view.explain("own-k", f"g{row}")
+        for number in range(len(games)):
+            explanation = view.explain("own-k", f"g{number}")
             points = {player.player: player.after for player in explanation.players}
             # a player is provisional before the fifth game
-            game_counts = Counter(player for _, players in games[: row + 1] for player in players)
+            game_counts = Counter(player for _, players in games[: number + 1] for player in players)
             assert all(row.provisional == (game_counts[row.player] < 5) for row in explanation.players)
             assert {player: int(value * 1_000_000) for player, value in points.items()} == {
-                player: after[row][player][0] for player in points
+                player: after[number][player][0] for player in points
             }
 
 
 def test_adjustments_leave_other_columns_alone(game_ledger: tuple[str, Games]) -> None:
     """An adjustment changes the rating at its time, and no K."""
-    name, games = game_ledger
+    location, games = game_ledger
     adjusted = build_event(
         "points.adjusted", "2010-06-01T12:00:00Z", ladder="own-k", player="anna", points="-40", reason="x"
     )
-    before = load_trace(name)
-    append_drafts(name, build_draft(adjusted))
-    trace = load_trace(name)
+    before = load_trace(location)
+    append_drafts(location, build_draft(adjusted))
+    trace = load_trace(location)
     games_before = sum(at < datetime(2010, 6, 1, 12) for at, _ in games)
     anna = trace.stream.persons[trace.stream.names.index("anna")]
     state_before, state_after = (trace.state_of(anna, games_before, count) for count in (0, 1))
@@ -185,14 +188,14 @@ def test_adjustments_leave_other_columns_alone(game_ledger: tuple[str, Games]) -
 
 def test_game_moved_to_another_day_changes_later_points(game_ledger: tuple[str, Games]) -> None:
     """A game moved to another day without changing the order changes points: standings, impact and decisions agree."""
-    name, games = game_ledger
+    location, games = game_ledger
     number = next(
         n for n, ((at, _), (next_time, _)) in enumerate(pairwise(games)) if n > 20 and (next_time - at).days == 30
     )
     day = f"{games[number][0] + timedelta(days=9):%Y-%m-%dT%H:%MZ}"
-    assert run_command("correct", f"g{number}", "--at", day, "--reason", "wrong day", db=name) == 0
+    assert run_command("correct", f"g{number}", "--at", day, "--reason", "wrong day", db=location) == 0
     position = len(games) + 2
-    with rl.open(name) as ledger:
+    with rl.open(location) as ledger:
         earlier, now = (ledger.at(known_at=at) for at in (position - 1, None))
         before, after = ({row.player: row.points for row in view.standings("own-k").rows} for view in (earlier, now))
         moved = {player: after[player] - before[player] for player in before if after[player] != before[player]}
@@ -203,10 +206,10 @@ def test_game_moved_to_another_day_changes_later_points(game_ledger: tuple[str, 
 
 
 def test_history_is_a_chain_with_rows_for_seasons(game_ledger: tuple[str, Games]) -> None:
-    """The rows of a history are a chain; a new season has a row without game, and with its reason."""
-    name, games = game_ledger
+    """The rows of a history form a chain; a new season has a row of its own, with a reason and without a game."""
+    location, games = game_ledger
     after = [*score_plainly(games)]
-    with rl.open(name) as ledger:
+    with rl.open(location) as ledger:
         rows = ledger.at().history("own-k", "anna").rows
     assert [row.after for row in rows[:-1]] == [row.before for row in rows[1:]]
     seasons = [row for row in rows if row.cause == "season"]
@@ -220,9 +223,9 @@ def test_history_is_a_chain_with_rows_for_seasons(game_ledger: tuple[str, Games]
 
 def test_standings_rank_by_stored_states_at_any_time(game_ledger: tuple[str, Games]) -> None:
     """Ranks follow the stored rating minus the stored K, even as of a later time, and points are the stored ratings."""
-    name, games = game_ledger
+    location, games = game_ledger
     final = [*score_plainly(games)][-1]
-    with rl.open(name) as ledger:
+    with rl.open(location) as ledger:
         snapshot, later = ledger.at(), ledger.at(as_of="2090-01-01")
         rows = snapshot.standings("own-k").rows
         digests = {view.standings("own-k").digest for view in (snapshot, later)}
@@ -237,41 +240,41 @@ def test_standings_rank_by_stored_states_at_any_time(game_ledger: tuple[str, Gam
 
 def test_stored_standings_have_the_states(game_ledger: tuple[str, Games]) -> None:
     """A rebuild stores all numbers of the rule, SQL reads them, and `verify` compares them with a replay."""
-    name, games = game_ledger
+    location, games = game_ledger
     final = [*score_plainly(games)][-1]
-    assert run_command("rebuild", db=name) == 0
-    with open_for_reading(name) as connection:
+    assert run_command("rebuild", db=location) == 0
+    with open_for_reading(location) as connection:
         rows = connection.execute(text("SELECT player, state FROM live_standings WHERE ladder = 'own-k'")).all()
     assert {row.player: tuple(map(int, row.state.split(","))) for row in rows} == final
-    assert run_command("verify", db=name) == 0
-    with open_for_writing(name) as connection:
+    assert run_command("verify", db=location) == 0
+    with open_for_writing(location) as connection:
         connection.execute(text("UPDATE generation_standings SET state = '1,2' WHERE player = 'anna'"))
-    assert run_command("verify", db=name) == 1
+    assert run_command("verify", db=location) == 1
 
 
 def test_prediction_quality_uses_states_after_new_season(game_ledger: tuple[str, Games]) -> None:
-    """The prediction quality of a rule with state uses ratings after a new season, and equals plain sums."""
-    name, games = game_ledger
+    """The prediction quality of a rule with state uses ratings as moved by a new season, and equals naive means."""
+    location, games = game_ledger
     states: dict[str, tuple[int, int]] = {}
     last: dict[str, datetime] = {}
-    losses, squares, foreseen = list[float](), list[float](), list[float]()
+    losses, squares, hits = list[float](), list[float](), list[float]()
     for (at, players), after in zip(games, score_plainly(games), strict=True):
         ratings = {}
         for player in players:
             rating = states.get(player, (1_500_000_000, 0))[0]
-            moved = player in last and find_season(last[player]) != find_season(at)
-            ratings[player] = (1_500_000_000 + rating) // 2 if moved else rating
+            is_new_season = player in last and find_season(last[player]) != find_season(at)
+            ratings[player] = (1_500_000_000 + rating) // 2 if is_new_season else rating
         for first, second in combinations(players, 2):
             pair = [[ratings[first], ratings[second]], [0, 0]]
             expected = BY_GAME.chance(0, 1, pair, [], (), expected_scores()) / 2**32  # type: ignore[misc]
             losses.append(-log(expected))
             squares.append((1 - expected) ** 2)
-            foreseen.append(1.0 if expected > 0.5 else 0.5 if expected == 0.5 else 0.0)
+            hits.append(1.0 if expected > 0.5 else 0.5 if expected == 0.5 else 0.0)
         states, last = after, last | dict.fromkeys(players, at)
-    with rl.open(name) as ledger:
+    with rl.open(location) as ledger:
         (difference,) = ledger.compare(ledger.at(), ledger.at(), ["own-k"], predictions=True)
     quality = difference.quality.after
     assert quality.pairs == len(losses) > 500
     assert quality.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-12)
     assert quality.brier == pytest.approx(sum(squares) / len(squares), rel=1e-12)
-    assert quality.accuracy == pytest.approx(sum(foreseen) / len(foreseen), rel=1e-12)
+    assert quality.accuracy == pytest.approx(sum(hits) / len(hits), rel=1e-12)

@@ -1,4 +1,7 @@
-"""A sound rule, which the others break: whoever is placed last pays a point for each seat to who is first."""
+"""A sound rule, from which the bad rules are made.
+
+Each first player gains a point for each seat, and every other player loses one.
+"""
 
 from ratings_ledger.rules import Params, Rule, Term, no_table
 
