@@ -23,7 +23,7 @@ from correction_helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratings_ledger.cli.completion import names as names_module
+from ratings_ledger.cli.completion import stored_names
 from ratings_ledger.cli.completion.bash import parse_line, quote_word
 from ratings_ledger.cli.completion.completions import complete
 from ratings_ledger.cli.completion.stored_names import is_up_to_date, read_names, write_names
@@ -318,7 +318,7 @@ def test_names_are_read_only_from_a_regular_file(kind: str, tmp_path: Path, monk
 def test_unprintable_and_surplus_names_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names with control characters, too long names, and all but the newest names are left out."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(names_module, "NAMES_MAX", 3)
+    monkeypatch.setattr(stored_names, "NAMES_MAX", 3)
     bad_names = ["a\nb", "a\x1b[2J", "a\u202eb", "a\x00", "a" * 201, "", "a\u0085b"]
     write_names(
         "club.db", HASH, {"players": [*bad_names, "first", "क्‍ष", *bad_names, "two words", "it's"], "ladders": bad_names}

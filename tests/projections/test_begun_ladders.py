@@ -6,7 +6,7 @@ import pytest
 from builders import build_event, build_game_data
 
 import ratings_ledger as rl
-from ratings_ledger.ledger.validation import names as close_names
+from ratings_ledger.ledger.validation import close_names
 
 RULESET = """
 id = "r"
