@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -90,17 +91,24 @@ class ImportedGame(NamedTuple):
     base:     the state from the imports of its sheet alone; for a game from another source, the current state
     likeness: the features of `base`
     now:      the current state
+    current:  the features of `now`
     """
 
     position: int
     base: RevisedGame
     likeness: Likeness
     now: RevisedGame
+    current: Likeness
 
     @property
     def game_id(self) -> str:
         """Return the id of the game."""
         return str(self.base.data["game_id"])
+
+    @property
+    def is_gone(self) -> bool:
+        """Tell whether an import of the sheet voided the game, and nobody has reinstated it."""
+        return self.base.voided and self.now.voided
 
 
 def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
@@ -148,36 +156,56 @@ EDITED_KEYS: tuple[Keys, ...] = (
 OTHER_SOURCE_KEYS: tuple[Keys, ...] = (_list_content_keys, _list_keys_without_participants)
 
 
+# the features of a game by which a row is matched
+_LIKENESS, _CURRENT = attrgetter("likeness"), attrgetter("current")
+
+
 def match_rows(
     rows: Mapping[int, SheetGame], games: Iterable[ImportedGame], kinds: Sequence[Keys]
 ) -> dict[int, ImportedGame]:
     """Match rows with games, by each kind of keys in turn; return the games by the index of their row.
 
-    If several games match, the first unmatched one is chosen; after the first kind of keys, the game with the row's id
-    takes precedence. Games that an import of the sheet voided match only by the first kind of keys.
+    After the first kind of keys, rows are matched with games that the ledger has changed alike. If several games match,
+    the first unmatched one is chosen; after the first kind of keys, the game with the row's id takes precedence. If
+    more games than rows are equal by the first kind, those without a change in the ledger are chosen. Games that an
+    import of the sheet voided match only by the first kind of keys.
     """
+    steps = [(kinds[0], _LIKENESS), (kinds[0], _CURRENT), *((keys, _LIKENESS) for keys in kinds[1:])]
     matched: dict[int, ImportedGame] = {}
-    unmatched = sorted(games, key=lambda game: (game.base.voided, game.likeness.occurred_at, game.position))
-    for number, keys in enumerate(kinds):
+    unmatched = sorted(games, key=lambda game: (game.is_gone, game.likeness.occurred_at, game.position))
+    for number, (keys, describe) in enumerate(steps):
         if number:
-            unmatched = [game for game in unmatched if not game.base.voided]
-        by_id = {game.game_id: game for game in unmatched} if number else {}
+            unmatched = [game for game in unmatched if not game.is_gone]
+        candidates = [game for game in unmatched if not game.now.voided] if describe is _CURRENT else unmatched
+        by_id = {game.game_id: game for game in candidates} if number else {}
         used = set[int]()
         for index, row in rows.items():
             game = by_id.get(row.game_id) if index not in matched else None
-            if game is not None and not {*keys(game.likeness)}.isdisjoint(keys(row.likeness)):
+            if game is not None and not {*keys(describe(game))}.isdisjoint(keys(row.likeness)):
                 matched[index] = game
                 used.add(game.position)
         queues: dict[object, deque[ImportedGame]] = defaultdict(deque)
-        for game in unmatched:
-            for key in keys(game.likeness):
+        for game in candidates:
+            for key in keys(describe(game)):
                 queues[key].append(game)
+        if not number:
+            row_counts = Counter(key for row in rows.values() for key in keys(row.likeness))
+            queues = {key: _choose_unchanged(equal_games, row_counts[key]) for key, equal_games in queues.items()}
         for index, row in rows.items():
             if index not in matched and (first := _take_first(map(queues.get, keys(row.likeness)), used)) is not None:
                 matched[index] = first
                 used.add(first.position)
         unmatched = [game for game in unmatched if game.position not in used]
     return matched
+
+
+def _choose_unchanged(games: deque[ImportedGame], number: int) -> deque[ImportedGame]:
+    """Return this number of equal games, in their order; games without a change in the ledger are chosen first."""
+    if len(games) <= number:
+        return games
+    chosen = sorted(games, key=lambda game: (game.is_gone, game.now is not game.base))[:number]
+    positions = {game.position for game in chosen}
+    return deque(game for game in games if game.position in positions)
 
 
 def _take_first(queues: Iterable[deque[ImportedGame] | None], used: Collection[int]) -> ImportedGame | None:
@@ -278,7 +306,9 @@ def _build_game(
         base = now if len(imported) == len(later) else apply_revisions([event, *imported])
     assert now is not None
     assert base is not None
-    return ImportedGame(event.position or 0, base, describe_likeness(base.data, base.occurred_at, people), now)
+    likeness = describe_likeness(base.data, base.occurred_at, people)
+    current = likeness if now is base else describe_likeness(now.data, now.occurred_at, people)
+    return ImportedGame(event.position or 0, base, likeness, now, current)
 
 
 def find_day_numbers(

@@ -28,7 +28,6 @@ from ratings_ledger.ledger.intake.matching import (
     OTHER_SOURCE_KEYS,
     ImportedGame,
     ImportedRanges,
-    Likeness,
     SheetGame,
     describe_likeness,
     find_day_numbers,
@@ -345,7 +344,7 @@ class _ChangeCollector:
 
         If the ledger has changed the game differently, refuse an edited row, and leave the game as it is otherwise.
         """
-        now, current = game.now, self._describe_current(game)
+        now, current = game.now, game.current
         is_edited = game.base.voided or not row.likeness.equals(game.likeness)
         is_equal = not now.voided and row.likeness.equals(current)
         if self._has_ledger_change(game) and not is_equal:
@@ -369,7 +368,7 @@ class _ChangeCollector:
 
     def compare_other(self, row: SheetGame, game: ImportedGame) -> None:
         """Count a row that equals a game from another source; else add it as an event, which the import will refuse."""
-        if not game.now.voided and row.likeness.equals(self._describe_current(game)):
+        if not game.now.voided and row.likeness.equals(game.current):
             self.sync.same += 1
         else:
             self._add_recording(row, game.game_id, row.likeness.occurred_at)
@@ -385,18 +384,9 @@ class _ChangeCollector:
         rows_of = None if row.item.rows_of is None else game_id
         self.sync.entries.append(row.item._replace(event=event, rows_of=rows_of))
 
-    def _describe_current(self, game: ImportedGame) -> Likeness:
-        """Return the features of a game in its current state."""
-        if game.now is game.base:
-            return game.likeness
-        return describe_likeness(game.now.data, game.now.occurred_at, self.people)
-
     def _has_ledger_change(self, game: ImportedGame) -> bool:
         """Tell whether the current state of a game differs from its state from the imports of its sheet alone."""
-        if game.now is game.base:
-            return False
-        current = self._describe_current(game)
-        return (game.now.voided, game.now.occurred_at, current.content) != (
+        return (game.now.voided, game.now.occurred_at, game.current.content) != (
             game.base.voided,
             game.base.occurred_at,
             game.likeness.content,

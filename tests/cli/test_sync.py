@@ -181,6 +181,49 @@ def test_same_correction_in_sheet_and_ledger_is_accepted(one_club: Club) -> None
     assert (count_differences(report), report["existing"], report["sync"]["otherwise"]) == ({}, 3, [])
 
 
+EQUAL_ROW = "2024-11-22,Anna,Ben,"
+
+
+@pytest.mark.parametrize("voided", ["2024-11-22-1", "2024-11-22-2"])
+def test_deleted_row_is_that_of_the_equal_game_voided_by_hand(one_club: Club, voided: str) -> None:
+    """Of two equal games, one is voided by hand, and one row is deleted: nothing more is voided."""
+    one_club.import_sheet(EQUAL_ROW, EQUAL_ROW)
+    assert one_club.ratings("void", voided, "--reason", "entered twice", db=one_club.db).exit_code == 0
+    assert count_differences(one_club.sync(EQUAL_ROW)) == {}
+    assert one_club.list_games().keys() == {"2024-11-22-1", "2024-11-22-2"} - {voided}
+
+
+@pytest.mark.parametrize("corrected", ["2024-11-22-1", "2024-11-22-2"])
+def test_same_correction_of_one_of_two_equal_games_is_accepted(one_club: Club, corrected: str) -> None:
+    """Of two equal games, one was corrected equally in the ledger and in the sheet: the other stays as it is."""
+    one_club.import_sheet(EQUAL_ROW, EQUAL_ROW)
+    one_club.ratings("correct", corrected, "Ben", "Anna", "--reason", "wrong way round", db=one_club.db)
+    games = {"2024-11-22-1": "Anna Ben", "2024-11-22-2": "Anna Ben", corrected: "Ben Anna"}
+    for rows in (("2024-11-22,Ben,Anna,", EQUAL_ROW), (EQUAL_ROW, "2024-11-22,Ben,Anna,")):
+        report = one_club.sync(*rows)
+        assert {*count_differences(report)} <= {"reordered"}
+        assert one_club.list_games() == games
+
+
+def test_same_date_and_result_in_sheet_and_ledger_are_accepted(one_club: Club) -> None:
+    """A game whose date and result were corrected equally in the ledger and in the sheet needs no further event."""
+    one_club.import_sheet(EQUAL_ROW, ROWS[2])
+    correction = ("correct", "2024-11-22-1", "Ben", "Anna", "--at", "2024-11-24", "--reason", "a slip")
+    assert one_club.ratings(*correction, db=one_club.db).exit_code == 0
+    report = one_club.sync("2024-11-24,Ben,Anna,", ROWS[2])
+    assert (count_differences(report), report["existing"]) == ({}, 2)
+
+
+def test_edited_row_of_a_reinstated_game_is_refused(one_club: Club) -> None:
+    """A game that a sync voided and a person reinstated is not recorded a second time when its row is edited."""
+    one_club.import_sheet(*ROWS)
+    one_club.sync(*ROWS[:2])
+    assert one_club.ratings("reinstate", "2024-11-23-1", "--reason", "played", db=one_club.db).exit_code == 0
+    assert count_differences(one_club.sync(*ROWS)) == {}
+    report = one_club.sync(*ROWS[:2], "2024-11-23,Dora,Anna,Cleo", code=1)
+    assert list_rejections(report) == [("changed-in-both", 4)]
+
+
 def test_games_from_elsewhere_are_left_alone(club: Club) -> None:
     """A sheet neither voids nor changes games from elsewhere; equal games count as already there."""
     club.import_sheet(*ROWS, name="old.csv")
