@@ -103,14 +103,15 @@ def _play_league(ledger: Ledger, cache: LadderCache, append: Append) -> None:
     publish_source(ledger, LEAGUE_RULESET, ZONE, SECRETARY)
     data = {"league": LEAGUE, "game": "cartagena", "players_per_game": 4}
     append([{"type": "league.created", "occurred_at": LEAGUE_START, "data": data}])
-    with ledger.reading() as connection:
-        league = require_league(Log(connection), LEAGUE)
     join_events = [
         {"type": "league.joined", "occurred_at": LEAGUE_START, "data": {"league": LEAGUE, "player": player}}
         for player in LEAGUE_PLAYERS
     ]
-    league.players += LEAGUE_PLAYERS
-    append([*join_events, build_schedule_event(league, LEAGUE_START, seed=LEAGUE)])
+    with ledger.reading() as connection:
+        league = require_league(log := Log(connection), LEAGUE)
+        league.players += LEAGUE_PLAYERS
+        schedule_event = build_schedule_event(league, LEAGUE_START, LEAGUE, log)
+    append([*join_events, schedule_event])
     games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES_PLAYED]
     append(_build_game_event(game, day) for day, game in enumerate(games, FIRST_LEAGUE_DAY))
 

@@ -144,6 +144,12 @@ def refuse_subscription(league: League, player: str, to_current_id: Callable[[st
         )
 
 
+def is_recorded(events: EventLookup, game_id: str) -> bool:
+    """Tell whether a game is recorded, and not voided."""
+    history = events.about(f"game:{game_id}")
+    return bool(history) and history[-1].type != "game.voided"
+
+
 def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping[str, Any]]) -> None:
     """Raise `Refused` (league-not-full, league-scheduled, bad-schedule) unless a schedule is valid for the league."""
     name = quote(league.name)
@@ -171,7 +177,7 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
             "bad-schedule", f"two games of the league {name} have the game_id {quote(shared_id)}; give each its own"
         )
     for game in games:
-        if events.about(f"game:{game['game_id']}"):
+        if is_recorded(events, game["game_id"]):
             raise Refused(
                 "bad-schedule", f"a game {quote(game['game_id'])} is already recorded; choose another game_id"
             )
@@ -236,8 +242,7 @@ def refuse_withdrawal(events: EventLookup, event: KnownEvent) -> None:
     name = quote(league.name)
     if event.type == "league.scheduled":
         for game_id in league.games:
-            history = events.about(f"game:{game_id}")
-            if history and history[-1].type != "game.voided":
+            if is_recorded(events, game_id):
                 raise Refused(
                     "still-needed", f"the game {quote(game_id)} of the league {name} is recorded; void that game first"
                 )

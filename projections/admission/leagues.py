@@ -3,10 +3,12 @@
 import secrets
 from collections.abc import Callable
 from functools import partial
+from itertools import count as count_from
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger.events.revisions import EventLookup
 from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
@@ -19,6 +21,7 @@ from ratings_ledger.ledger.validation.leagues import (
     require_league,
 )
 from ratings_ledger.projections.admission.ladder_checks import Admission
+from ratings_ledger.projections.rulesets.versions import list_games
 
 # in each round of concurrent subscriptions one succeeds, so one attempt per player is enough; two are to spare
 ATTEMPTS_MAX = PLAYERS_PER_LEAGUE + 2
@@ -40,7 +43,7 @@ def refuse_unscored_league(connection: Connection, game: str) -> None:
         name: ruleset_id
         for ruleset_id, versions in Admission(connection, head(connection).position).versions.items()
         if versions[0].ruleset.partition.by == ["league"]
-        for name in versions[0].ruleset.scope.game
+        for name in list_games(versions)
     }
     if game not in ruleset_by_game:
         listed_games = ", ".join(f"{name} ({ruleset_id})" for name, ruleset_id in sorted(ruleset_by_game.items()))
@@ -59,26 +62,33 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
     """
     for _ in range(ATTEMPTS_MAX):
         with ledger.reading() as connection:
-            league = require_league(Log(connection), name)
-        players_before, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
-        events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
-        if is_last:
-            league.players.append(player)
-            events.append(build_schedule_event(league, at, seed))
+            log = Log(connection)
+            league = require_league(log, name)
+            players_before, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
+            events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
+            if is_last:
+                league.players.append(player)
+                events.append(build_schedule_event(league, at, seed, log))
         result = append(events, partial(_refuse_changed, league))
         if [rejection.code for rejection in result.rejected[:1]] != ["changed-meanwhile"]:
             break
     return Subscription(result, players_before, is_last)
 
 
-def build_schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
-    """Return the event that schedules the games of a full league, drawn with `seed` or, without it, a random seed."""
+def build_schedule_event(league: League, at: str, seed: str | None, events: EventLookup) -> dict[str, Any]:
+    """Return the event that schedules the games of a full league, drawn with `seed` or, without it, a random seed.
+
+    If a game of an earlier schedule was recorded, even if it is voided now, all games get other ids.
+    """
     seed = seed or secrets.token_hex(8)
     schedule = draw_schedule(league.players, league.players_per_game, seed)
     width = len(str(len(schedule)))
-    games = [
-        {"game_id": f"{league.name}-{number:0{width}d}", "seats": seats} for number, seats in enumerate(schedule, 1)
-    ]
+    for attempt in count_from(1):
+        prefix = league.name if attempt == 1 else f"{league.name}-{attempt}"
+        game_ids = [f"{prefix}-{number:0{width}d}" for number in range(1, len(schedule) + 1)]
+        if not any(events.about(f"game:{game_id}") for game_id in game_ids):
+            break
+    games = [{"game_id": game_id, "seats": seats} for game_id, seats in zip(game_ids, schedule, strict=True)]
     data = {"league": league.name, "seed": seed, "games": games}
     return {"type": "league.scheduled", "occurred_at": at, "data": data}
 

@@ -108,7 +108,9 @@ def load_league(survey: Survey, name: str) -> LeagueState:
     log, current = Log(survey.connection, position), read_identities(survey.connection, position).current
     league = _require_league(log, name)
     games = tuple(
-        LeagueGame(game_id, tuple(map(current, seats)), _find_end(log, game_id, survey.coordinates.as_of_datetime))
+        LeagueGame(
+            game_id, tuple(map(current, seats)), _find_end(log, league, game_id, survey.coordinates.as_of_datetime)
+        )
         for game_id, seats in league.games.items()
     )
     table = _build_table(survey, league)
@@ -154,10 +156,14 @@ def _require_league(log: Log, name: str) -> League:
         raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
 
 
-def _find_end(log: Log, game_id: str, until: datetime | None) -> datetime | None:
-    """Return the time at which a game ended; None if it was voided or not played by `until`."""
+def _find_end(log: Log, league: League, game_id: str, until: datetime | None) -> datetime | None:
+    """Return the time at which a game of a league ended; None if it was not played by `until`.
+
+    A voided game, or a game that is not recorded for the league, has not been played.
+    """
     game = apply_revisions(log.about(f"game:{game_id}"))
-    end = None if game is None or game.voided else to_datetime(game.occurred_at)
+    is_played = game is not None and not game.voided and game.data.get("league") == league.name
+    end = to_datetime(game.occurred_at) if game is not None and is_played else None
     return None if end is None or (until is not None and end > until) else end
 
 
@@ -178,7 +184,7 @@ def _list_league_ladders(facts: Facts, league: League) -> list[str]:
     for ruleset_id, versions in facts.rulesets.items():
         ruleset = versions[0].ruleset
         is_usable = ruleset_id not in facts.unusable
-        if is_usable and ruleset.partition.by == ["league"] and league.game in ruleset.scope.game:
+        if is_usable and ruleset.partition.by == ["league"] and league.game in list_games(versions):
             ladders.append(f"{ruleset_id}/{league.name}")
     return ladders
 
@@ -242,7 +248,8 @@ def _read_game(position: int, record: str) -> dict[str, Any] | None:
     event = next(read_known_events([(position, record)]), None) if '"participants"' in record else None
     if event is None:
         return None
-    return event.data if event.type == "game.recorded" else event.data.get("game")
+    game = event.data if event.type == "game.recorded" else event.data.get("game")
+    return game if isinstance(game, dict) else None  # `league.created` has the name of a game
 
 
 def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: TimeFormat) -> UnmetOpponents:
@@ -274,7 +281,7 @@ def _list_subscribers(connection: Connection, facts: Facts, stream: Stream) -> s
     return {
         facts.current(player)
         for league in leagues
-        if league is not None and league.game in ruleset.scope.game
+        if league is not None and league.game in list_games(stream.versions)
         for player in league.players
     }
 

@@ -312,6 +312,38 @@ def test_needed_league_steps_cannot_be_voided(scheduled_url: str, ratings: Ratin
     assert ratings("verify", db=db).exit_code == 0
 
 
+@pytest.mark.slow_cases
+def test_voided_schedule_can_be_drawn_again_or_restored(scheduled_url: str, ratings: Ratings) -> None:
+    """After a game was recorded and voided, its voided schedule can be drawn again with other ids, or be restored."""
+    db, games = scheduled_url, show_league(ratings, scheduled_url)["games"]
+    rows = json.loads(ratings("log", "--format", "json", "--limit", "0", db=db).stdout)["rows"]
+    scheduled = next(row["id"] for row in rows if row["type"] == "league.scheduled")
+    assert ratings("record", db=db, input=build_league_game(games[0])).exit_code == 0
+    assert ratings("void", games[0]["game_id"], "--reason", "wrong", db=db).exit_code == 0
+    void_schedule = ("void", "--event", scheduled, "--reason", "wrong")
+    assert ratings(*void_schedule, db=db).exit_code == 0
+    assert ratings("undo", "--yes", db=db).exit_code == 0
+    assert show_league(ratings, db)["games"] == games
+    assert ratings(*void_schedule, db=db).exit_code == 0
+    assert ratings("league", "schedule", "L1", "--seed", "new", db=db).exit_code == 0
+    drawn_games = show_league(ratings, db)["games"]
+    assert [game["game_id"] for game in drawn_games[:2]] == ["L1-2-01", "L1-2-02"]
+    assert ratings("record", db=db, input=build_league_game(drawn_games[0])).exit_code == 0
+    assert ratings("verify", db=db).exit_code == 0
+
+
+@pytest.mark.slow_cases
+def test_league_is_not_finished_while_its_table_lacks_a_game(scheduled_url: str, ratings: Ratings) -> None:
+    """A scheduled game that is not recorded for its league is open, because the league's table lacks it."""
+    events = [json.loads(build_league_game(game)) for game in show_league(ratings, scheduled_url)["games"]]
+    del events[-1]["data"]["league"]
+    assert ratings("import", "-", db=scheduled_url, input="\n".join(map(json.dumps, events))).exit_code == 0
+    assert show_league(ratings, scheduled_url)["state"] == "23 of 24 games"
+    name = events[-1]["data"]["game_id"]
+    assert ratings("correct", name, "--league", "L1", "--reason", "forgotten", db=scheduled_url).exit_code == 0
+    assert show_league(ratings, scheduled_url)["state"] == "finished"
+
+
 def test_league_name_of_a_label_is_refused(db: str, ratings: Ratings) -> None:
     """A league cannot be created under a name that a game already carries as a label."""
     assert (
@@ -346,6 +378,8 @@ def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
     ]
     assert ratings("import", "-", db=db, input="\n".join(lines)).exit_code == 0
     assert ratings("void", "g1", "--reason", "never played", db=db).exit_code == 0
+    created = ratings("league", "create", "participants", "--game", "cartagena", "--players-per-game", 3, db=db)
+    assert created.exit_code == 0, created.stderr  # its event has the text "participants", but no game
     unmet = json.loads(ratings("league", "unmet", "b5-league/2026-1", "kim", "--format", "json", db=db).stdout)
 
     assert (unmet["lid"], [(row["lid"], row["player"]) for row in unmet["rows"]]) == (
@@ -490,6 +524,10 @@ def test_league_ruleset_allows_a_league(ratings: Ratings, tmp_path: Path) -> Non
     rules.write_text(GO_LEAGUE, encoding="utf-8")
     assert ratings("rules", "publish", rules, db=db).exit_code == 0
     assert ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, db=db).exit_code == 0
+    second_version = GO_LEAGUE.replace('"1"', '"2"', 1).replace('["go"]', '["go", "shogi"]').replace("1900", "2000")
+    rules.write_text(second_version, encoding="utf-8")
+    assert ratings("rules", "publish", rules, db=db).exit_code == 0
+    assert ratings("league", "create", "L3", "--game", "shogi", "--players-per-game", 2, db=db).exit_code == 0
 
 
 GO_LEAGUE = """\
