@@ -56,7 +56,7 @@ def build_person_page(visit: Visit, player: str) -> Page:
     """
     person = visit.view.person(player)
     _refuse_old_id(player, person.player)
-    last_events = [visit.view.last_event(row.ladder, player) for row in person.rows]
+    last_events = [visit.last_event_of_player(row.ladder, player) for row in person.rows]
     if person.last:  # absent if the player was only given points
         last_events.append(person.last)
     last = max(last_events, key=lambda event: event.position)
@@ -91,7 +91,7 @@ def build_player_page(visit: Visit, player: str, ladder: str) -> Page:
     is_long = profile.standing is not None and profile.standing.games > STATEMENT_LINES_MAX
     statement = visit.view.statement(ladder, player, STATEMENT_LINES_MAX if is_long else None)
     has_more = statement is not None and (is_long or statement.published is not None)
-    last = visit.view.last_event(ladder, player)
+    last = visit.last_event_of_player(ladder, player)
     profile = pin_known_at(profile, last)
     path, all_games = addresses.player_ladder(player, ladder), addresses.player_games(player, ladder)
     variables = {
@@ -156,7 +156,7 @@ def build_games_page(visit: Visit, player: str, ladder: str) -> Page:
     _refuse_old_id(player, history.player)
     if not history.steps:
         raise Unknown("player-unknown", f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
-    last = visit.view.last_event(ladder, player)
+    last = visit.last_event_of_player(ladder, player)
     history = pin_known_at(history, last)
     months = [*_group_by_month(history.steps, history.times)]
     variables = {

@@ -9,6 +9,7 @@ from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.types import DECISIONS
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.queries.survey import AllLadders, Everybody, PersonRow, group_rows
+from ratings_ledger.projections.replay.ladder_names import parse_name
 from ratings_ledger.projections.snapshot import Snapshot
 
 AXES = ("as_of", "known_at", "rules")
@@ -97,8 +98,23 @@ class Visit:
         """Return the rows of each ladder."""
         return group_rows(self.all_players.rows, "ladder")
 
+    @cached_property
+    def _view_of_other_rulesets(self) -> Snapshot:
+        """Return the view without `rules`, which is a version of a single ruleset."""
+        return self.ledger.at(self.query.get("as_of"), self.head)
+
     def last_event(self, ladder: str) -> LastEvent:
         """Return the last event that affects a ladder."""
         if ladder not in self._last_events:
-            self._last_events[ladder] = self.view.last_event(ladder)
+            self._last_events[ladder] = self._view_of(ladder).last_event(ladder)
         return self._last_events[ladder]
+
+    def last_event_of_player(self, ladder: str, player: str) -> LastEvent:
+        """Return the last event that affects a player on a ladder."""
+        return self._view_of(ladder).last_event(ladder, player)
+
+    def _view_of(self, ladder: str) -> Snapshot:
+        """Return the view for a ladder: `rules` counts only for the ladders of its ruleset."""
+        rules = self.query.get("rules")
+        is_of_ruleset = rules is None or parse_name(ladder).ruleset_id == rules.partition("@")[0]
+        return self.view if is_of_ruleset else self._view_of_other_rulesets

@@ -56,6 +56,33 @@ def test_pages_at_coordinates(pages: Application, url: str, ratings: Ratings) ->
     assert response.headers["x-robots-tag"] == "noindex"
 
 
+def record_go_game(ratings: Ratings, url: str) -> None:
+    """Publish a ruleset for go, and record its only game, go-1."""
+    run_ok(ratings, "rules", "publish", "--shipped", "elo", "--game", "go", "--by", "mira", db=url)
+    game = ("--game", "go", "--game-id", "go-1", "--at", "2025-03-20T20:00Z", "anna", "ben")
+    run_ok(ratings, "record", "-q", "--by", "mira", *game, db=url)
+
+
+@pytest.mark.parametrize("rules", ["elo-go%401", "elo-catan%401"])
+def test_rules_count_only_for_ladders_of_their_ruleset(
+    pages: Application, url: str, ratings: Ratings, rules: str
+) -> None:
+    """With a version of one ruleset, pages about several rulesets show the other ladders with their own versions."""
+    record_go_game(ratings, url)
+    for address in ("/", "/players/anna", "/lists"):
+        response = get(pages, f"{address}?rules={rules}")
+        assert (response.status, LADDER in response.text) == (200, True), response.text
+
+
+def test_game_that_does_not_count_links_to_no_ladder(pages: Application, url: str, ratings: Ratings) -> None:
+    """The page of a voided game names the ladder without a link, because the ladder may have no page."""
+    record_go_game(ratings, url)
+    run_ok(ratings, "void", "go-1", "--reason", "not played", "--by", "mira", db=url)
+    assert 'ladders/elo-catan/all"' in get(pages, "/games/g-1").text
+    page = get(pages, "/games/go-1").text
+    assert ("does not count on this ladder" in page, "ladders/elo-go" in page) == (True, False)
+
+
 REFUSALS = {
     "/ladders/elo-chess/all": (404, "no ruleset is called"),
     "/ladders/catan-elo": (404, ""),
