@@ -7,6 +7,7 @@ same source can be interpreted for short histories and compiled for long ones, w
 import re
 from collections.abc import Callable, MutableSequence, Sequence
 from fractions import Fraction
+from math import lcm
 from random import Random
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -38,6 +39,8 @@ from ratings_ledger.projections.expected_scores import rounded as rounded
 INT64_MAX = 2**63 - 1
 # The limit of a player's points, in units. With larger points, products in a rule might overflow 64 bits.
 UNITS_MAX = 10**16
+# the largest common denominator of weights: stored standings have 32 bits for it times the scale of the rule
+WEIGHTS_DIVISOR_MAX = 1_000_000
 # The value of a missing number in `STATE_RULE_COLUMNS` and in columns of custom numbers. Other columns have -1 instead.
 MISSING = -(2**62)
 # The most state columns that a rule may declare; known rating systems need fewer.
@@ -162,6 +165,14 @@ def _check_parts(parts: list[SeasonPart]) -> list[SeasonPart]:
     return parts
 
 
+def _check_weights(weights: dict[str, str | int]) -> dict[str, str | int]:
+    """Raise `ValueError` if stored standings cannot hold points in units of the weights' common denominator."""
+    divisor = lcm(*(Fraction(weight).denominator for weight in weights.values()))
+    if divisor > WEIGHTS_DIVISOR_MAX:
+        raise ValueError(f"the common denominator is {divisor:,}; it must be at most {WEIGHTS_DIVISOR_MAX:,}")
+    return weights
+
+
 TieBreak = Literal["places", "first", "more wins", "head-to-head", "last game"]
 
 
@@ -176,7 +187,9 @@ class BestOfParams(Params):
     """
 
     parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_check_parts)] = []
-    weights: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], PositiveFraction] = {}
+    weights: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], PositiveFraction], AfterValidator(_check_weights)
+    ] = {}
     tie_breaks: Annotated[list[TieBreak], Field(max_length=10)] = []
     places_counted: Literal["all"] | Annotated[int, Field(ge=1, le=10_000)] = "all"
     unranked: dict[str, str] = {}

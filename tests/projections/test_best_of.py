@@ -64,6 +64,13 @@ def test_weights_apply_before_the_best_are_chosen():
     assert list_table(thirds) == [(1, "anna", Fraction(47, 2)), (2, "ben", 23)]
 
 
+def test_denominators_of_weights_are_limited():
+    """Weights whose common denominator is over a million are refused, because stored standings cannot hold it."""
+    assert build_params(weights={"1": "1/1000", "2": "1/999"}).weights.keys() == {"1", "2"}
+    with pytest.raises(ValidationError, match="the common denominator is 1,001,000; it must be at most 1,000,000"):
+        build_params(weights={"1": "1/1000", "2": "1/1001"})
+
+
 def test_adjustments_count_besides():
     """An adjustment is not a result; it counts in addition to the best results."""
     season = build_ranking_input(build_params(parts=[{"best": 1}]), *GAMES, adjusted={"ben": -3})
