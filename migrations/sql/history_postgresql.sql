@@ -119,7 +119,7 @@ COMMENT ON VIEW live_changes IS 'what a game, an adjustment, a new version or a 
 COMMENT ON COLUMN live_changes.ladder IS 'the name of the ladder'
 
 -- name: comment live_changes.ordinal
-COMMENT ON COLUMN live_changes.ordinal IS 'the order within the ladder, from 1: by time, then by log position, then by player'
+COMMENT ON COLUMN live_changes.ordinal IS 'the order within the ladder, from 1: by time, by position of the first record, by player'
 
 -- name: comment live_changes.player
 COMMENT ON COLUMN live_changes.player IS 'the current id of the player'

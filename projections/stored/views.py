@@ -96,7 +96,7 @@ MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
         "what a game, an adjustment, a new version or a new season did to the points of a player on a ladder",
         {
             "ladder": "the name of the ladder",
-            "ordinal": "the order within the ladder, from 1: by time, then by log position, then by player",
+            "ordinal": "the order within the ladder, from 1: by time, by position of the first record, by player",
             "player": "the current id of the player",
             "occurred_at": "when the game ended, or the adjustment or version took effect",
             "position": "the log position of its event: for a corrected game, that of the correction",
