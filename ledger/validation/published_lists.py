@@ -5,7 +5,7 @@ counts. A list shows a ladder at an `as_of`, or at its publication. Of several l
 `as_of`, the last counts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -15,6 +15,7 @@ from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live
 from ratings_ledger.ledger.rejections import Refused, count, quote
 from ratings_ledger.ledger.store.log import read_live, read_records_at
+from ratings_ledger.ledger.validation.identities import read_identities
 
 TYPES = frozenset({"list.rows", "list.published"})
 
@@ -100,6 +101,21 @@ def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
         return parse_record_instant(published.recorded_at) if published.as_of is None else published.as_of
 
     return max(lists, key=lambda published: (find_time(published), published.position))
+
+
+def find_listed_id(
+    connection: Connection, published: PublishedList, listed_ids: Collection[str], player: str, until: int | None
+) -> str | None:
+    """Return the id under which a person is on a list, None without one; `listed_ids` are all ids on the list.
+
+    The person is given by an id as known at the position `until`, or at the head. If several ids of the person are on
+    the list, it is the one for which this id stood at the time of the list.
+    """
+    then = read_identities(connection, published.known_at).current(player)
+    if then in listed_ids:
+        return then
+    ids = read_identities(connection, until).ids(player)
+    return next((name for name in sorted(ids) if name in listed_ids), None)
 
 
 def read_published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:

@@ -252,11 +252,18 @@ class RecordedChecks(Admission):
 
     Rulesets of other rules, or that cannot be read, are skipped with the events about their ladders; after one of them,
     all clock events are skipped. The activity of players who join a league is not checked. So the result does not
-    depend on the installed rule packages.
+    depend on the installed rule packages. Nor is it checked whether a seed precedes the player's first counted game,
+    because later corrections and voids change which games count.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:
         super().__init__(connection, until, allow_uncounted=True)
+
+    @cached_property
+    def _seeds(self) -> "SeedChecks":
+        from ratings_ledger.projections.admission.seed_checks import SeedChecks
+
+        return SeedChecks(self._connection, self._until, None, pending_players={})
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Check a recorded event, and add it to the events that later checks consider. Raises `Refused`."""

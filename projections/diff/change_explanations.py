@@ -15,7 +15,6 @@ from ratings_ledger.ledger.errors import RuleFailed
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.revisions import KnownEvent, find_root
 from ratings_ledger.ledger.store.log import Log, head, read_known_event, read_records_at
-from ratings_ledger.ledger.validation.identities import read_identities
 from ratings_ledger.ledger.validation.published_lists import read_published_lists
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.attribution import Attribution, Cause, attribute_difference
@@ -23,7 +22,7 @@ from ratings_ledger.projections.diff.differences import SideLoader, build_no_lis
 from ratings_ledger.projections.exact_numbers import as_exact
 from ratings_ledger.projections.facts.lookups import require_player
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, to_datetime
-from ratings_ledger.projections.queries.published_lists import load_published_list
+from ratings_ledger.projections.queries.published_lists import load_published_points
 from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
@@ -147,8 +146,7 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
     connection = loader.connection
     for entry in read_published_lists(connection, head(connection).position, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
-            ranking, ids = load_published_list(connection, entry), read_identities(connection).ids(player)
-            points = next((row.exact_points(ranking.scale) for row in ranking.rows if row.player in ids), None)
+            points = load_published_points(connection, entry, player)
             if points != end.points:
                 listed, replayed = map(_describe_points, (points, end.points))
                 yield (

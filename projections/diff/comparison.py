@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -276,15 +276,21 @@ def _pair_points(before: RankedState, after: RankedState, ranks: bool) -> Paired
         and isinstance(new.rows, RankedColumns)
         and old.scale == new.scale
     ):
-        return _pair_columns(old.rows, new.rows, old.scale, ranks)
+        names = dict.fromkeys(old.rows.names), dict.fromkeys(new.rows.names)
+        old_names = [*rekey_by_current_id(*names, before.facts, after.facts)]
+        return _pair_columns(old.rows, new.rows, old_names, old.scale, ranks)
     old_points, new_points = before.index_points(), after.index_points()
-    swapped_count = count_swapped(old_points, new_points)
+    old_by_new_id = rekey_by_current_id(old_points, new_points, before.facts, after.facts)
+    swapped_count = count_swapped(old_by_new_id, new_points)
     return PairedPoints(old_points, new_points, moved_count=0, swapped_count=swapped_count)
 
 
-def _pair_columns(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> PairedPoints:
+def _pair_columns(
+    old: RankedColumns, new: RankedColumns, old_names: Sequence[str], scale: int, ranks: bool
+) -> PairedPoints:
+    """Pair the players of two long ladders; `old_names` has the ids in `new` of the players in `old`."""
     index_by_name = dict(zip(new.names, range(len(new.names)), strict=True))
-    new_indices = np.array([*map(index_by_name.get, old.names, repeat(NONE))])
+    new_indices = np.array([*map(index_by_name.get, old_names, repeat(NONE))])
     # from here on, both arrays hold only the players who are in both states
     old_indices = np.flatnonzero(new_indices != NONE)
     new_indices = new_indices[old_indices]

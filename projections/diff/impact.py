@@ -126,7 +126,9 @@ def compute_impact_between(
     failed = [problem.reason for side in (before, after) for problem in side.facts.unusable.values()]
     lists: dict[str, list[PublishedList]] = defaultdict(list)
     for entry in select_latest_lists(lookups.load_lists()):
-        lists[entry.ladder].append(entry)
+        # a list of later results cannot be compared at an earlier date
+        if before.as_of is None or entry.as_of is None or entry.as_of <= before.as_of:
+            lists[entry.ladder].append(entry)
     effects, summaries, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
     periods, renamed = list[PeriodImpact](), list[DifferingList]()
     for name, (old, new) in pair_affected_streams(before, after, affected, only).items():

@@ -179,7 +179,8 @@ def predict_game(
     _check_sides(players)
     trace = ladders.trace(ladder, keep_history=False)
     versions = ladders.versions(ladder)
-    version = newest(versions) if ladders.as_of is None else in_force(versions, ladders.as_of) or newest(versions)
+    # without `as_of`, the states have not entered versions later than the last game
+    version = (trace.last_version if ladders.as_of is None else in_force(versions, ladders.as_of)) or newest(versions)
     if version.rule.chance is None:
         raise CannotPredict(f"{ladder} has no predictions, because its rule {version.rule.id} gives no probabilities")
     _check_numbers(version, numbers or {})

@@ -27,7 +27,7 @@ from ratings_ledger.projections.facts.lookups import GameFacts
 from ratings_ledger.projections.queries.coordinates import Coordinates, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.queries.live_games import LiveGames, load_games, read_game_records
-from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
+from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_points
 from ratings_ledger.projections.queries.rankings import Ranking
 from ratings_ledger.projections.queries.results import (
     ABSENT,
@@ -131,7 +131,7 @@ def _find_contradicting_lists(
         last_index = (
             course.find_last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
         )
-        listed_points = _find_points(load_published_list(connection, entry), facts, player)
+        listed_points = load_published_points(connection, entry, player, facts.position)
         current_points = (
             _compute_points_today(ladders, ladder, player, until, course.values[last_index])
             if last_index >= 0

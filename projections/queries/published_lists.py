@@ -18,6 +18,7 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.published_lists import (
     PublishedList,
+    find_listed_id,
     read_published_lists,
     read_published_rows,
     refuse_unequal_states,
@@ -51,6 +52,19 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
         raise StoreDamaged(f"{message}; run: ratings verify") from None
     columns = _find_columns(rows)
     return build_published_ranking(published, [_build_row(row, columns) for row in rows], columns)
+
+
+def load_published_points(
+    connection: Connection, published: PublishedList, player: str, until: int | None = None
+) -> Fraction | None:
+    """Return the points that a published list shows for a person; None if the person is not on it.
+
+    The person is given by an id as known at the position `until`, by default at the head. Raises `StoreDamaged`.
+    """
+    ranking = load_published_list(connection, published)
+    rows = {row.player: row for row in ranking.rows}
+    listed_id = find_listed_id(connection, published, rows, player, until)
+    return None if listed_id is None else rows[listed_id].exact_points(ranking.scale)
 
 
 def build_published_ranking(

@@ -174,6 +174,30 @@ def test_seeds_need_a_ladder_with_running_points(ratings: Ratings, one_db: str) 
     ]
 
 
+@pytest.mark.parametrize("last", ["voided", "corrected"])
+def test_seed_after_a_game_that_no_longer_counts_verifies(
+    last: str, ratings: Ratings, one_db: str, tmp_path: Path
+) -> None:
+    """A seed after a corrected game that no longer counts for the player is valid in `verify` and in a restore."""
+    other = build_game(1, "ben", "cleo")["data"]
+    correction = build_event("game.corrected", game_id="g-1", reason="r", game=build_game(1, "ben", "anna")["data"])
+    second = (
+        build_event("game.voided", game_id="g-1", reason="r")
+        if last == "voided"
+        else build_event("game.corrected", game_id="g-1", reason="r", game=other)
+    )
+    assert import_events(ratings, one_db, build_game(1, "anna", "ben"), options=("--new-names", "accept")) == []
+    assert import_events(ratings, one_db, correction) == []
+    assert import_events(ratings, one_db, second, options=("--new-names", "accept")) == []
+    assert record_seed(ratings, one_db, "anna", "points=1500").exit_code == 0
+    assert ratings("verify", db=one_db).exit_code == 0
+    backup, restored = tmp_path / "all.jsonl", f"sqlite:///{tmp_path / 'restored.db'}"
+    assert ratings("export", "events", "-o", backup, db=one_db).exit_code == 0
+    assert ratings("init", "--no-rules", db=restored).exit_code == 0
+    result = ratings("import", "--restore", backup, db=restored)
+    assert result.exit_code == 0, result
+
+
 def test_seed_after_first_counted_game_is_refused(ratings: Ratings, db: str) -> None:
     """A seed after a counted game is refused, regardless of its date, unless it replaces a withdrawn seed.
 

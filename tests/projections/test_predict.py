@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,22 @@ effective_from = 2000-01-01
 time_zone = "UTC"
 [scope]
 game = ["chess"]
+"""
+
+
+FUTURE = """
+id = "elo-chess"
+version = "future"
+rule = "{rule}"
+effective_from = 2999-01-01
+time_zone = "UTC"
+[scope]
+game = ["chess"]
+[partition]
+by = ["players"]
+bands = ["all", "2", "3-4", "5-6", "7-8"]
+[params]
+{params}
 """
 
 
@@ -76,6 +93,20 @@ def test_points_at_stake_equal_those_of_the_recorded_game(
     first, second = prediction["sides"]
     assert Fraction(first["if"][outcome]) == changes["dora"]
     assert Fraction(second["if"][opposite]) == changes["anna"]
+
+
+@pytest.mark.parametrize(("rule", "params"), [("pairwise-elo/1", "k_total = 64"), ("glicko-1/1", "")])
+def test_version_of_the_future_changes_no_prediction(
+    rule: str, params: str, ratings: Ratings, copy_ledger_file: Callable[..., str], tmp_path: Path
+) -> None:
+    """Without a date, a prediction is for the day of the last game, so a later version does not count."""
+    db = copy_ledger_file(make_ledger_with_games)
+    before = predict(ratings, db, LADDER, "anna", "ben")
+    file = tmp_path / "future.toml"
+    file.write_text(FUTURE.format(rule=rule, params=params), encoding="utf-8")
+    result = ratings("rules", "publish", file, db=db)
+    assert result.exit_code == 0, result
+    assert predict(ratings, db, LADDER, "anna", "ben")["sides"] == before["sides"]
 
 
 @pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
