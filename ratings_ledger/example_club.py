@@ -108,9 +108,9 @@ def _play_league(ledger: Ledger, cache: LadderCache, append: Append) -> None:
         for player in LEAGUE_PLAYERS
     ]
     with ledger.reading() as connection:
-        league = require_league(log := Log(connection), LEAGUE)
+        league = require_league(Log(connection), LEAGUE)
         league.players += LEAGUE_PLAYERS
-        schedule_event = build_schedule_event(league, LEAGUE_START, LEAGUE, log)
+        schedule_event = build_schedule_event(connection, league, LEAGUE_START, LEAGUE)
     append([*join_events, schedule_event])
     games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES_PLAYED]
     append(_build_game_event(game, day) for day, game in enumerate(games, FIRST_LEAGUE_DAY))

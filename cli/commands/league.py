@@ -98,14 +98,13 @@ def join(context: WriteContext, name: str, player: str, seed: str | None, at: st
 def schedule(context: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with context.ledger.reading() as connection:
-        log = Log(connection)
-        state = require_league(log, name)
+        state = require_league(Log(connection), name)
         if len(state.players) != PLAYERS_PER_LEAGUE:
             raise click.ClickException(
                 f"the league {name} has {len(state.players)} of {PLAYERS_PER_LEAGUE} players, so no schedule can be "
                 f"drawn; subscribe more with: ratings league join {shlex.quote(name)} PLAYER"
             )
-        event = build_schedule_event(state, _format_at(context, at=None, zone=None), seed, log)
+        event = build_schedule_event(connection, state, _format_at(context, at=None, zone=None), seed)
     return context.report(_append_events(context, [event]))
 
 

@@ -107,8 +107,17 @@ class ImportedGame(NamedTuple):
 
     @property
     def is_gone(self) -> bool:
-        """Tell whether an import of the sheet voided the game, and nobody has reinstated it."""
+        """Tell whether an import of the sheet voided the game, and it is voided now."""
         return self.base.voided and self.now.voided
+
+    @property
+    def is_changed_in_ledger(self) -> bool:
+        """Tell whether the current state differs from the state from the imports of the sheet alone."""
+        return (self.now.voided, self.now.occurred_at, self.current.content) != (
+            self.base.voided,
+            self.base.occurred_at,
+            self.likeness.content,
+        )
 
 
 def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
@@ -177,6 +186,9 @@ def match_rows(
         if number:
             unmatched = [game for game in unmatched if not game.is_gone]
         candidates = [game for game in unmatched if not game.now.voided] if describe is _CURRENT else unmatched
+        if keys is _list_keys_without_a_player:
+            # after a reinstatement by hand the sheet has no row for the game, so another player makes another game
+            candidates = [game for game in candidates if not game.base.voided]
         by_id = {game.game_id: game for game in candidates} if number else {}
         used = set[int]()
         for index, row in rows.items():
@@ -203,7 +215,7 @@ def _choose_unchanged(games: deque[ImportedGame], number: int) -> deque[Imported
     """Return this number of equal games, in their order; games without a change in the ledger are chosen first."""
     if len(games) <= number:
         return games
-    chosen = sorted(games, key=lambda game: (game.is_gone, game.now is not game.base))[:number]
+    chosen = sorted(games, key=lambda game: (game.is_gone, game.is_changed_in_ledger))[:number]
     positions = {game.position for game in chosen}
     return deque(game for game in games if game.position in positions)
 

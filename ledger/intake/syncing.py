@@ -332,7 +332,7 @@ class _ChangeCollector:
         """Void a live game that is no longer in the sheet, or refuse that if the ledger has changed the game."""
         if game.now.voided:
             return
-        if self._has_ledger_change(game):
+        if game.is_changed_in_ledger:
             self._refuse_conflict(game, None)
             return
         item = Item(self.file, line=0, event={}, source=None)
@@ -347,7 +347,7 @@ class _ChangeCollector:
         now, current = game.now, game.current
         is_edited = game.base.voided or not row.likeness.equals(game.likeness)
         is_equal = not now.voided and row.likeness.equals(current)
-        if self._has_ledger_change(game) and not is_equal:
+        if game.is_changed_in_ledger and not is_equal:
             if is_edited:
                 self._refuse_conflict(game, row)
             else:
@@ -383,14 +383,6 @@ class _ChangeCollector:
         event = {"type": "game.recorded", "occurred_at": format_instant(played_at), "data": data}
         rows_of = None if row.item.rows_of is None else game_id
         self.sync.entries.append(row.item._replace(event=event, rows_of=rows_of))
-
-    def _has_ledger_change(self, game: ImportedGame) -> bool:
-        """Tell whether the current state of a game differs from its state from the imports of its sheet alone."""
-        return (game.now.voided, game.now.occurred_at, game.current.content) != (
-            game.base.voided,
-            game.base.occurred_at,
-            game.likeness.content,
-        )
 
     def _refuse_conflict(self, game: ImportedGame, row: SheetGame | None) -> None:
         """Refuse a game that was changed differently in ledger and sheet; `row` is None if the sheet lacks the game."""

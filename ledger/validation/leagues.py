@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live, live_games
+from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, apply_revisions, is_live, live_games
 from ratings_ledger.ledger.rejections import Refused, count, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
@@ -150,6 +150,13 @@ def is_recorded(events: EventLookup, game_id: str) -> bool:
     return bool(history) and history[-1].type != "game.voided"
 
 
+def _has_seats(history: Sequence[KnownEvent], seats: Sequence[str]) -> bool:
+    """Tell whether the players of a game, without substitutes, are those of some seats."""
+    game = apply_revisions(history)
+    participants = [] if game is None else game.data["participants"]
+    return {entry["player"] for entry in participants if "replaces" not in entry} == {*seats}
+
+
 def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping[str, Any]]) -> None:
     """Raise `Refused` (league-not-full, league-scheduled, bad-schedule) unless a schedule is valid for the league."""
     name = quote(league.name)
@@ -177,7 +184,9 @@ def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping
             "bad-schedule", f"two games of the league {name} have the game_id {quote(shared_id)}; give each its own"
         )
     for game in games:
-        if is_recorded(events, game["game_id"]):
+        history = events.about(f"game:{game['game_id']}")
+        # the schedule of a voided game may be restored
+        if history and (is_recorded(events, game["game_id"]) or not _has_seats(history, game["seats"])):
             raise Refused(
                 "bad-schedule", f"a game {quote(game['game_id'])} is already recorded; choose another game_id"
             )

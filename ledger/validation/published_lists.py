@@ -5,7 +5,7 @@ counts. A list shows a ladder at an `as_of`, or at its publication. Of several l
 `as_of`, the last counts.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live
 from ratings_ledger.ledger.rejections import Refused, count, quote
 from ratings_ledger.ledger.store.log import read_live, read_records_at
-from ratings_ledger.ledger.validation.identities import read_identities
+from ratings_ledger.ledger.validation.identities import Identities, read_club_identities, read_identities
 
 TYPES = frozenset({"list.rows", "list.published"})
 
@@ -104,18 +104,31 @@ def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
 
 
 def find_listed_id(
-    connection: Connection, published: PublishedList, listed_ids: Collection[str], player: str, until: int | None
+    read_people: Callable[[int], Identities],
+    published: PublishedList,
+    listed_ids: Collection[str],
+    player: str,
+    until: int,
 ) -> str | None:
-    """Return the id under which a person is on a list, None without one; `listed_ids` are all ids on the list.
+    """Return the id under which a person or club is on a list; None if it is not on the list.
 
-    The person is given by an id as known at the position `until`, or at the head. If several ids of the person are on
-    the list, it is the one for which this id stood at the time of the list.
+    Args:
+        read_people: Returns the identities as known at a position, of players or of clubs.
+        published: The list.
+        listed_ids: All ids on the list.
+        player: An id of the person, as known at `until`. If several ids of the person are on the list, the one for
+            which this id stood at the time of the list counts.
+        until: The position.
     """
-    then = read_identities(connection, published.known_at).current(player)
+    then = read_people(published.known_at).current(player)
     if then in listed_ids:
         return then
-    ids = read_identities(connection, until).ids(player)
-    return next((name for name in sorted(ids) if name in listed_ids), None)
+    return next((name for name in sorted(read_people(until).ids(player)) if name in listed_ids), None)
+
+
+def read_entrants(connection: Connection, entrant: str, until: int) -> Identities:
+    """Return the identities, as known at a position, of the entrants of a ladder: "player" or "club"."""
+    return read_club_identities(connection, until) if entrant == "club" else read_identities(connection, until)
 
 
 def read_published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:

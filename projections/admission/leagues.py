@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import EventLookup
 from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
@@ -18,6 +17,7 @@ from ratings_ledger.ledger.validation.leagues import (
     League,
     draw_schedule,
     find_league,
+    find_leagues_of_scheduled_games,
     require_league,
 )
 from ratings_ledger.projections.admission.ladder_checks import Admission
@@ -62,31 +62,32 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
     """
     for _ in range(ATTEMPTS_MAX):
         with ledger.reading() as connection:
-            log = Log(connection)
-            league = require_league(log, name)
+            league = require_league(Log(connection), name)
             players_before, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
             events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
             if is_last:
                 league.players.append(player)
-                events.append(build_schedule_event(league, at, seed, log))
+                events.append(build_schedule_event(connection, league, at, seed))
         result = append(events, partial(_refuse_changed, league))
         if [rejection.code for rejection in result.rejected[:1]] != ["changed-meanwhile"]:
             break
     return Subscription(result, players_before, is_last)
 
 
-def build_schedule_event(league: League, at: str, seed: str | None, events: EventLookup) -> dict[str, Any]:
+def build_schedule_event(connection: Connection, league: League, at: str, seed: str | None) -> dict[str, Any]:
     """Return the event that schedules the games of a full league, drawn with `seed` or, without it, a random seed.
 
-    If a game of an earlier schedule was recorded, even if it is voided now, all games get other ids.
+    If a usual id of a game is taken by a recorded game, even if it is voided now, or by another league's schedule, all
+    games get other ids.
     """
+    events, scheduled_games = Log(connection), find_leagues_of_scheduled_games(connection)
     seed = seed or secrets.token_hex(8)
     schedule = draw_schedule(league.players, league.players_per_game, seed)
     width = len(str(len(schedule)))
     for attempt in count_from(1):
         prefix = league.name if attempt == 1 else f"{league.name}-{attempt}"
         game_ids = [f"{prefix}-{number:0{width}d}" for number in range(1, len(schedule) + 1)]
-        if not any(events.about(f"game:{game_id}") for game_id in game_ids):
+        if not any(game_id in scheduled_games or events.about(f"game:{game_id}") for game_id in game_ids):
             break
     games = [{"game_id": game_id, "seats": seats} for game_id, seats in zip(game_ids, schedule, strict=True)]
     data = {"league": league.name, "seed": seed, "games": games}

@@ -143,10 +143,11 @@ def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after
 
 def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
     """Describe each published list whose points differ from a replay of its coordinates; `verify` reports it, too."""
-    connection = loader.connection
-    for entry in read_published_lists(connection, head(connection).position, ladder):
+    connection, until = loader.connection, loader.latest_facts.position
+    entrant = next((version.ruleset.entrant for version in loader.latest_facts.versions_of(ladder)), "player")
+    for entry in read_published_lists(connection, until, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
-            points = load_published_points(connection, entry, player)
+            points = load_published_points(connection, entry, player, entrant, until)
             if points != end.points:
                 listed, replayed = map(_describe_points, (points, end.points))
                 yield (

@@ -9,11 +9,19 @@ from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.diff.comparison import DifferingList, ReplayedLadder, rekey_by_current_id
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import to_datetime
+from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published_lists import find_comparison_time
 from ratings_ledger.projections.queries.rankings import Ranking
 
 # a function that returns the rows of a list as published
 LoadRows: TypeAlias = Callable[[PublishedList], Ranking]
+
+
+def has_results_until(published: PublishedList, ladders: Ladders) -> bool:
+    """Tell whether a list has no results after the `as_of` of these ladders, so that it can be compared there."""
+    versions = ladders.facts.versions_of(published.ladder)
+    until = find_comparison_time(published, versions[0].ruleset) if versions else None
+    return until is not None and ladders.as_of is not None and until <= ladders.as_of
 
 
 def find_differing_lists(

@@ -27,7 +27,12 @@ from ratings_ledger.projections.diff.comparison import (
     ReplayedLadder,
     compare_states,
 )
-from ratings_ledger.projections.diff.differing_lists import LoadRows, find_differing_lists, find_renamed_lists
+from ratings_ledger.projections.diff.differing_lists import (
+    LoadRows,
+    find_differing_lists,
+    find_renamed_lists,
+    has_results_until,
+)
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, TimeFormat, load_times, to_datetime
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -126,8 +131,7 @@ def compute_impact_between(
     failed = [problem.reason for side in (before, after) for problem in side.facts.unusable.values()]
     lists: dict[str, list[PublishedList]] = defaultdict(list)
     for entry in select_latest_lists(lookups.load_lists()):
-        # a list of later results cannot be compared at an earlier date
-        if before.as_of is None or entry.as_of is None or entry.as_of <= before.as_of:
+        if before.as_of is None or has_results_until(entry, before):
             lists[entry.ladder].append(entry)
     effects, summaries, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
     periods, renamed = list[PeriodImpact](), list[DifferingList]()

@@ -179,8 +179,7 @@ def predict_game(
     _check_sides(players)
     trace = ladders.trace(ladder, keep_history=False)
     versions = ladders.versions(ladder)
-    # without `as_of`, the states have not entered versions later than the last game
-    version = (trace.last_version if ladders.as_of is None else in_force(versions, ladders.as_of)) or newest(versions)
+    version = _choose_version(ladders, trace, versions)
     if version.rule.chance is None:
         raise CannotPredict(f"{ladder} has no predictions, because its rule {version.rule.id} gives no probabilities")
     _check_numbers(version, numbers or {})
@@ -209,6 +208,14 @@ def predict_game(
         period=version.ruleset.period,
         times=times,
     )
+
+
+def _choose_version(ladders: Ladders, trace: Trace, versions: Sequence[Version]) -> Version:
+    """Return the version that scores a game on the day of the prediction."""
+    if ladders.as_of is not None:
+        return in_force(versions, ladders.as_of) or newest(versions)
+    # the states have not entered versions later than the last game or adjustment
+    return trace.final_version if trace.game_count or trace.adjustment_count else newest(versions)
 
 
 def _plan_game(

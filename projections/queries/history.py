@@ -131,7 +131,7 @@ def _find_contradicting_lists(
         last_index = (
             course.find_last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
         )
-        listed_points = load_published_points(connection, entry, player, facts.position)
+        listed_points = load_published_points(connection, entry, player, ruleset.entrant, facts.position)
         current_points = (
             _compute_points_today(ladders, ladder, player, until, course.values[last_index])
             if last_index >= 0

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from math import lcm
 from typing import Any
 
@@ -19,6 +20,7 @@ from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.published_lists import (
     PublishedList,
     find_listed_id,
+    read_entrants,
     read_published_lists,
     read_published_rows,
     refuse_unequal_states,
@@ -55,15 +57,15 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
 
 
 def load_published_points(
-    connection: Connection, published: PublishedList, player: str, until: int | None = None
+    connection: Connection, published: PublishedList, player: str, entrant: str, until: int
 ) -> Fraction | None:
-    """Return the points that a published list shows for a person; None if the person is not on it.
+    """Return the points that a list shows for an entrant, a "player" or a "club"; None if it is not on the list.
 
-    The person is given by an id as known at the position `until`, by default at the head. Raises `StoreDamaged`.
+    `player` is an id as known at the position `until`. Raises `StoreDamaged`.
     """
     ranking = load_published_list(connection, published)
     rows = {row.player: row for row in ranking.rows}
-    listed_id = find_listed_id(connection, published, rows, player, until)
+    listed_id = find_listed_id(partial(read_entrants, connection, entrant), published, rows, player, until)
     return None if listed_id is None else rows[listed_id].exact_points(ranking.scale)
 
 

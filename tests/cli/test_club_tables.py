@@ -123,6 +123,17 @@ def test_corrections_move_points_between_clubs(ratings: Ratings, race_db: str, r
     assert read_table(ratings, race_db, "sum/2001") == compute_table(races, "sum/2001")
 
 
+def test_published_list_follows_the_rename_of_a_club(ratings: Ratings, race_db: str) -> None:
+    """A list shows a club that is renamed later: its history and the causes since the list contradict nothing."""
+    assert ratings("publish", "sum/2001", "--by", "mira", db=race_db).exit_code == 0
+    assert ratings("club", "rename", "Beta", "Beta Two", "--reason", "new name", db=race_db).exit_code == 0
+    rows = read_json(ratings, race_db, "history", "Beta Two", "sum/2001")["rows"]
+    assert (bool(rows), [row["published"] for row in rows if "published" in row]) == (True, [])
+    change = ("explain", "--change", "Beta Two", "sum/2001", "--from", "published")
+    result = ratings(*change, db=race_db)
+    assert (result.exit_code, "but a replay gives" in result.stdout + result.stderr) == (0, False), result
+
+
 def test_clubs_can_be_adjusted_but_not_seeded(ratings: Ratings, race_db: str) -> None:
     """An adjustment of a club follows a rename and affects no driver with its id; a seed of a club is refused."""
     drivers, clubs = read_table(ratings, race_db, "drivers/2001"), read_table(ratings, race_db, "sum/2001")

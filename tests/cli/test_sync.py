@@ -205,6 +205,23 @@ def test_same_correction_of_one_of_two_equal_games_is_accepted(one_club: Club, c
         assert one_club.list_games() == games
 
 
+def test_equal_game_that_was_put_back_counts_as_unchanged(one_club: Club) -> None:
+    """Of two equal games, one was voided and reinstated, the other voided: the deleted row is that of the other."""
+    one_club.import_sheet(EQUAL_ROW, EQUAL_ROW)
+    for command, game in (("void", "2024-11-22-2"), ("reinstate", "2024-11-22-2"), ("void", "2024-11-22-1")):
+        assert one_club.ratings(command, game, "--reason", "a slip", db=one_club.db).exit_code == 0
+    assert count_differences(one_club.sync(EQUAL_ROW)) == {}
+    assert one_club.list_games().keys() == {"2024-11-22-2"}
+
+
+def test_game_beside_a_reinstated_one_is_new(one_club: Club) -> None:
+    """While the row of a reinstated game is missing, a game of one of its players and another is a new game."""
+    one_club.import_sheet(EQUAL_ROW, ROWS[2])
+    one_club.sync(ROWS[2])
+    assert one_club.ratings("reinstate", "2024-11-22-1", "--reason", "played", db=one_club.db).exit_code == 0
+    assert count_differences(one_club.sync(ROWS[2], "2024-11-22,Anna,Cleo,")) == {"new": 1}
+
+
 def test_same_date_and_result_in_sheet_and_ledger_are_accepted(one_club: Club) -> None:
     """A game whose date and result were corrected equally in the ledger and in the sheet needs no further event."""
     one_club.import_sheet(EQUAL_ROW, ROWS[2])

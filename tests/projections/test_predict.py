@@ -109,6 +109,23 @@ def test_version_of_the_future_changes_no_prediction(
     assert predict(ratings, db, LADDER, "anna", "ben")["sides"] == before["sides"]
 
 
+def test_adjustment_after_a_version_brings_it_into_force(
+    ratings: Ratings, copy_ledger_file: Callable[..., str], tmp_path: Path
+) -> None:
+    """After an adjustment under a later version, a prediction is by that version, as at the date."""
+    db = copy_ledger_file(make_ledger_with_games)
+    file = tmp_path / "later.toml"
+    file.write_text(FUTURE.format(rule="glicko-1/1", params="").replace("2999", "2025").replace("-01-01", "-06-01"))
+    for command in (
+        ("rules", "publish", file),
+        ("adjust", LADDER, "anna", "5", "--at", "2025-07-01T12:00Z", "--reason", "a bonus"),
+    ):
+        assert (result := ratings(*command, db=db)).exit_code == 0, result
+    prediction = predict(ratings, db, LADDER, "anna", "ben")
+    assert prediction["ruleset"] == "elo-chess@future"
+    assert prediction["sides"] == predict(ratings, db, LADDER, "anna", "ben", "--as-of", "2025-07-01")["sides"]
+
+
 @pytest.mark.ledger(make=make_ledger_with_games, store="sqlite")
 def test_prediction_as_table_and_csv(ratings: Ratings, db: str) -> None:
     """The table has the sides with ranks, chances and points at stake; CSV has the same values exactly."""
